@@ -1,0 +1,54 @@
+# librer: one set of objects, linked as the shared library that is installed and as the static
+# archive that the command and the tests use.
+file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
+list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels\\.c$")
+
+add_library(rer_settings INTERFACE)
+target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
+                           ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
+target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
+target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+                       -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
+                       -fno-math-errno -fopenmp-simd)
+if(RER_SANITIZE)
+    target_compile_options(rer_settings INTERFACE -fsanitize=${RER_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(rer_settings INTERFACE -fsanitize=${RER_SANITIZE})
+    if(RER_SANITIZE MATCHES undefined)
+        target_compile_options(rer_settings INTERFACE -fno-sanitize-recover=undefined)
+    endif()
+endif()
+target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
+                      PkgConfig::PNG ${CSV_LIBRARY} ${OPENBLAS_LIBRARY} m)
+if(HDF5_FOUND)
+    target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5)
+    target_link_libraries(rer_settings INTERFACE PkgConfig::HDF5)
+endif()
+
+add_library(rer_objects OBJECT ${RER_SOURCES})
+target_link_libraries(rer_objects PUBLIC rer_settings)
+
+# The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
+function(add_kernels isa)
+    add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c)
+    target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
+    target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
+    target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math ${ARGN})
+    target_sources(rer_objects INTERFACE $<TARGET_OBJECTS:rer_kernels_${isa}>)
+endfunction()
+add_kernels(baseline)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_kernels(avx2 -mavx2 -mfma -mf16c)
+    add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c -mprefer-vector-width=512)
+    target_compile_definitions(rer_settings INTERFACE RER_X86)
+endif()
+
+add_library(rer_static STATIC)
+set_target_properties(rer_static PROPERTIES OUTPUT_NAME rer)
+target_link_libraries(rer_static PUBLIC rer_objects)
+
+add_library(rer SHARED)
+target_link_libraries(rer PRIVATE rer_objects)
+target_include_directories(rer INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_options(rer PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
+set_target_properties(rer PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})

@@ -1,0 +1,263 @@
+/* rer: find wrong labels and measure how hard a labelled data set is.
+ *
+ *     #include <rer.h>
+ *     #include <stdio.h>
+ *
+ *     int main(void)
+ *     {
+ *         rer_error error = {0};
+ *         rer_dataset *data = NULL;
+ *         rer_result *result = NULL;
+ *         rer_files files = {.features = "X.npy", .labels = "y.npy"};
+ *         rer_options options = rer_options_default();
+ *
+ *         if (rer_dataset_open(&data, &files, &options, &error) == RER_OK &&
+ *             rer_analyze(&result, data, &options, NULL, &error) == RER_OK &&
+ *             rer_result_write(result, data, "out", &error) == RER_OK)
+ *             printf("%.1f %% of the labels look wrong\n", 100 * rer_result_summary(result)->noise_rate);
+ *         else
+ *             fprintf(stderr, "%s\n", error.message);
+ *         rer_result_free(result);
+ *         rer_dataset_free(data);
+ *         return (int)error.status;
+ *     }
+ *
+ * Letters: N samples, D features, C classes. Every function that can fail returns a status and
+ * fills the error, if one is given, with a message that names the file, the place and the remedy;
+ * its outputs are then unchanged. Every free accepts NULL. The library never prints, exits, or
+ * touches signal handlers, and holds no state between calls: two analyses may run at once. */
+#ifndef RER_H
+#define RER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RER_VERSION_MAJOR 0
+#define RER_VERSION_MINOR 1
+#define RER_VERSION_PATCH 0
+#define RER_VERSION "0.1.0"
+
+#define RER_API __attribute__((visibility("default")))
+
+RER_API const char *rer_version(void);
+
+/* ---- status ------------------------------------------------------------------------------ */
+
+typedef enum rer_status {
+    RER_OK = 0,
+    RER_BAD_INPUT = 1, /* a file or array that cannot be used as it is */
+    RER_BAD_USAGE = 2, /* an option or argument out of its range */
+    RER_SYSTEM = 3,    /* no memory, full disk, missing permission */
+    RER_CANCELLED = 4, /* the progress callback asked to stop */
+} rer_status;
+
+typedef struct rer_error {
+    rer_status status;
+    char message[1000];
+} rer_error;
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+typedef enum rer_reconstructor_kind { RER_CENTROID } rer_reconstructor_kind;
+typedef enum rer_normalize { RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
+typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+
+/* "auto" is RER_AUTO, "paper" is RER_PAPER where an option allows it. */
+#define RER_AUTO (-1.0)
+#define RER_PAPER (-2.0)
+
+typedef struct rer_options {
+    int32_t reconstructor; /* rer_reconstructor_kind */
+    int32_t normalize;     /* rer_normalize */
+    int32_t features;      /* rer_picture_features: what pictures are turned into */
+    int32_t threads;       /* 0: one for each core */
+    double shrinkage;      /* RER_AUTO or 0..1 */
+    double threshold;      /* RER_AUTO, RER_PAPER or a mistakenness 0..1 */
+    double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
+    bool budget_percent;
+    bool drop_invalid; /* leave out rows with NaN or Inf instead of failing */
+    int64_t seed;
+    int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
+} rer_options;
+
+RER_API rer_options rer_options_default(void);
+
+/* Sets the option called `name` ("shrinkage") from text ("auto", ".1"), checking its range. */
+RER_API rer_status rer_options_set(rer_options *options, const char *name, const char *value, rer_error *error);
+
+/* One row of the table that the options, --help, summary.json and the Python keywords share. */
+typedef struct rer_option_info {
+    const char *name;     /* "shrinkage" */
+    const char *metavar;  /* "auto|0..1" */
+    const char *fallback; /* default as text: "auto" */
+    const char *help;
+    bool is_flag;
+} rer_option_info;
+
+RER_API int rer_options_count(void);
+RER_API const rer_option_info *rer_options_info(int index);
+/* The present value as text; the buffer is the caller's. */
+RER_API void rer_options_get(const rer_options *options, int index, char *text, int64_t size);
+
+/* ---- progress ---------------------------------------------------------------------------- */
+
+/* Called now and then, from the calling thread; return true to stop the work (RER_CANCELLED). */
+typedef struct rer_progress {
+    bool (*report)(void *context, const char *stage, double fraction);
+    void *context;
+} rer_progress;
+
+/* ---- data -------------------------------------------------------------------------------- */
+
+typedef enum rer_dtype {
+    RER_F16, RER_F32, RER_F64,
+    RER_U8, RER_U16, RER_U32, RER_U64,
+    RER_I8, RER_I16, RER_I32, RER_I64,
+    RER_BYTES,   /* fixed-width bytes, zero-padded */
+    RER_UNICODE, /* fixed-width UCS-4, zero-padded */
+} rer_dtype;
+
+/* An array in the caller's memory: native byte order, C order. */
+typedef struct rer_view {
+    const void *data;
+    rer_dtype dtype;
+    int32_t item_size; /* bytes of one item; needed for RER_BYTES and RER_UNICODE, else 0 */
+    int32_t rank;      /* 1 to 4 */
+    int64_t shape[4];
+} rer_view;
+
+/* Where the data is. A member of a container is named file.npz:name or file.h5:/path; "-" is
+ * standard input. Only `features` is needed by every command. */
+typedef struct rer_files {
+    const char *features;
+    const char *labels;
+    const char *label_column; /* of a CSV of features, instead of `labels` */
+    const char *class_names;  /* one name a line, in the order of the sorted labels */
+    const char *ids;          /* one name a row, carried through to the outputs */
+} rer_files;
+
+typedef struct rer_dataset rer_dataset;
+
+RER_API rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const rer_options *options,
+                                    rer_error *error);
+/* `features` [N, D], or pictures [N, H, W] or [N, H, W, 1..4] uint8; `labels` [N] or NULL. The
+ * features are not copied and must stay until the data set is freed. */
+RER_API rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                                    const rer_options *options, rer_error *error);
+RER_API void rer_dataset_free(rer_dataset *data);
+
+RER_API int64_t rer_dataset_rows(const rer_dataset *data);
+RER_API int64_t rer_dataset_columns(const rer_dataset *data);
+RER_API int32_t rer_dataset_classes(const rer_dataset *data);
+/* Name of a class, or of a row where ids were given (else NULL); lives as long as the data set. */
+RER_API const char *rer_dataset_class_name(const rer_dataset *data, int32_t c);
+RER_API const char *rer_dataset_id(const rer_dataset *data, int64_t row);
+/* Height, width and channels where the features are pictures, else false. */
+RER_API bool rer_dataset_is_pictures(const rer_dataset *data, int64_t shape[3]);
+
+/* ---- analysis ---------------------------------------------------------------------------- */
+
+typedef struct rer_result rer_result;
+typedef struct rer_model rer_model;
+
+RER_API rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
+                               const rer_progress *progress, rer_error *error);
+RER_API void rer_result_free(rer_result *result);
+
+/* The fitted model: it belongs to the result. */
+RER_API const rer_model *rer_result_model(const rer_result *result);
+RER_API rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error);
+RER_API rer_status rer_model_load(rer_model **model, const char *path, rer_error *error);
+RER_API void rer_model_free(rer_model *model);
+
+/* Scores rows as new ones (nothing is left out) against a model. Labels are matched to the
+ * model's classes by name; a label that the model does not know is an error. */
+RER_API rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data,
+                             const rer_options *options, const rer_progress *progress, rer_error *error);
+
+/* As rer_analyze and rer_score, and streams the errors to a Fortran-order .npy [C, N] of float32. */
+RER_API rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
+                                      const char *errors_path, const rer_progress *progress, rer_error *error);
+RER_API rer_status rer_score_errors(rer_result **result, const rer_model *model, const rer_dataset *data,
+                                    const rer_options *options, const char *errors_path, const rer_progress *progress,
+                                    rer_error *error);
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+typedef struct rer_seconds {
+    double read, fit, score, judge, write, total;
+} rer_seconds;
+
+typedef struct rer_moments { /* of chi over some samples */
+    int64_t n;
+    double mean, variance, skewness, kurtosis; /* kurtosis: 0 for a Gaussian */
+} rer_moments;
+
+/* A missing number is NaN. */
+typedef struct rer_summary {
+    int64_t n_samples, n_features, n_labelled, n_unlabelled, n_invalid;
+    int32_t n_classes, n_singletons;
+    double chi, chi0, chi_rand;       /* spec: mean own/best other; own/rest; best/rest */
+    double noise_rate;                /* estimated share of wrong labels */
+    double threshold;                 /* on the scale below */
+    bool threshold_on_chi;            /* else on mistakenness */
+    int64_t n_issues;                 /* flagged samples */
+    double error_rate;                /* of the nearest-reconstructor rule, left out */
+    double shrinkage, temperature;    /* chosen or given; NaN where they play no part */
+    double own_error, best_error, second_error; /* means */
+    rer_moments chi_all, chi_above_one, chi_below_one;
+    double transition_entropy;        /* of given -> predicted, 0..1 */
+    rer_seconds seconds;
+    int64_t peak_memory;              /* bytes */
+} rer_summary;
+
+typedef struct rer_class_summary {
+    int64_t n;
+    double chi, noise_rate, own_error;
+    int64_t n_issues;
+    int32_t most_confused_with; /* class, or -1 */
+} rer_class_summary;
+
+typedef struct rer_pair { /* samples of class a predicted as b, and the other way round */
+    int32_t a, b;
+    int64_t a_as_b, b_as_a;
+} rer_pair;
+
+typedef struct rer_sample {
+    int64_t row;           /* in the input */
+    int32_t given;         /* class, or -1: no label */
+    int32_t predicted;     /* nearest class of all, or -1 for an invalid row */
+    int32_t suggested;     /* nearest class other than the given one */
+    double chi;            /* own error / best other error */
+    double own_error, best_other_error;
+    double mistakenness;   /* probability that the given label is wrong */
+    double label_score;    /* 1 - mistakenness, without cancellation */
+    double suggestion_probability; /* of `suggested`, for rows without a label; else NaN */
+    bool is_issue, is_invalid;
+} rer_sample;
+
+RER_API const rer_summary *rer_result_summary(const rer_result *result);
+RER_API const rer_class_summary *rer_result_class(const rer_result *result, int32_t c);
+RER_API const char *rer_result_class_name(const rer_result *result, int32_t c);
+RER_API rer_sample rer_result_sample(const rer_result *result, int64_t row);
+/* Labelled rows from the most suspicious on: at most `count`, returns how many. */
+RER_API int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows);
+/* The most confused pairs of classes: at most `count`, returns how many. */
+RER_API int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs);
+/* Notes for the user ("3 classes have one sample: ..."), or NULL past the last one. */
+RER_API const char *rer_result_note(const rer_result *result, int index);
+
+/* Writes samples.csv, classes.csv, summary.json and report.html into a folder, made if missing:
+ * all four or, on an error, none. */
+RER_API rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error);
+/* summary.json as text; free() it. */
+RER_API rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

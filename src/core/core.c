@@ -1,0 +1,164 @@
+/* Failing with a message, checked memory, text helpers. */
+#include "core/core.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *rer_version(void)
+{
+    return RER_VERSION;
+}
+
+/* The deepest cause wins: a caller that fails because its callee did adds nothing. */
+static void set_error(rer_error *error, rer_status status, const char *format, va_list args, const char *reason)
+{
+    if (error == NULL || error->status != RER_OK)
+        return;
+    error->status = status;
+    int used = vsnprintf(error->message, sizeof error->message, format, args);
+    if (reason != NULL && used >= 0 && (size_t)used < sizeof error->message)
+        (void)snprintf(error->message + used, sizeof error->message - (size_t)used, ": %s", reason);
+}
+
+rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_error(error, status, format, args, NULL);
+    va_end(args);
+    return status;
+}
+
+static rer_status status_of_errno(int code)
+{
+    switch (code) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return RER_BAD_INPUT;
+    default:
+        return RER_SYSTEM;
+    }
+}
+
+rer_status rer_fail_errno(rer_error *error, const char *format, ...)
+{
+    int code = errno;
+    char reason[128];
+    va_list args;
+    va_start(args, format);
+    /* POSIX strerror_r: the message is in `reason` or, on failure, still ours to make. */
+    if (strerror_r(code, reason, sizeof reason) != 0)
+        (void)snprintf(reason, sizeof reason, "system error %d", code);
+    set_error(error, status_of_errno(code), format, args, reason);
+    va_end(args);
+    return status_of_errno(code);
+}
+
+bool rer_product(int64_t a, int64_t b, int64_t *out)
+{
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, out);
+}
+
+rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error)
+{
+    int64_t bytes = 0;
+    void *memory = NULL;
+    if (!rer_product(count, item_size, &bytes) || bytes > INT64_MAX - 64)
+        return rer_fail(error, RER_SYSTEM, "%s: %lld items of %lld bytes are more than this machine can address", what,
+                        (long long)count, (long long)item_size);
+    /* One byte at least, so that NULL always means failure. */
+    if (posix_memalign(&memory, 64, (size_t)rer_max(bytes, 1)) != 0)
+        return rer_fail(error, RER_SYSTEM, "out of memory: %s needs %lld bytes", what, (long long)bytes);
+    memset(memory, 0, (size_t)rer_max(bytes, 1));
+    *(void **)out = memory;
+    return RER_OK;
+}
+
+rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
+                    rer_error *error)
+{
+    if (needed <= *capacity)
+        return RER_OK;
+    int64_t count = rer_max(rer_max(needed, 64), *capacity + *capacity / 2);
+    int64_t bytes = 0;
+    void *grown = rer_product(count, item_size, &bytes) ? realloc(*(void **)array, (size_t)bytes) : NULL;
+    if (grown == NULL)
+        return rer_fail(error, RER_SYSTEM, "out of memory: %s needs %lld items of %lld bytes", what, (long long)count,
+                        (long long)item_size);
+    *(void **)array = grown;
+    *capacity = count;
+    return RER_OK;
+}
+
+rer_status rer_copy_text(char **out, const char *text, rer_error *error)
+{
+    *out = strdup(text);
+    return *out != NULL ? RER_OK : rer_fail(error, RER_SYSTEM, "out of memory: a text of %zu bytes", strlen(text));
+}
+
+/* Length of the UTF-8 character at `text`, 0 where it is malformed (RFC 3629). */
+static int utf8_length(const unsigned char *text, int64_t left)
+{
+    unsigned char a = text[0];
+    if (a < 0x80)
+        return 1;
+    int length = a >= 0xF0 ? 4 : a >= 0xE0 ? 3 : 2;
+    if (a < 0xC2 || a > 0xF4 || left < length)
+        return 0;
+    for (int i = 1; i < length; i++)
+        if ((text[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (a == 0xE0 && text[1] < 0xA0) || (a == 0xF0 && text[1] < 0x90);
+    bool surrogate = a == 0xED && text[1] > 0x9F;
+    bool too_large = a == 0xF4 && text[1] > 0x8F;
+    return overlong || surrogate || too_large ? 0 : length;
+}
+
+bool rer_is_utf8(const char *text, int64_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (int64_t i = 0; i < length;) {
+        int step = utf8_length(bytes + i, length - i);
+        if (step == 0)
+            return false;
+        i += step;
+    }
+    return true;
+}
+
+const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    int64_t used = 0;
+    for (int64_t i = 0; i < length;) {
+        int step = utf8_length(bytes + i, length - i);
+        if (used + 8 > size) { /* no room for one more and the ellipsis */
+            memcpy(buffer + used, "...", 3);
+            used += 3;
+            break;
+        }
+        if (step == 0 || bytes[i] < 0x20 || bytes[i] == 0x7F) {
+            used += snprintf(buffer + used, (size_t)(size - used), "\\x%02x", bytes[i]);
+            i++;
+        } else {
+            memcpy(buffer + used, bytes + i, (size_t)step);
+            used += step;
+            i += step;
+        }
+    }
+    buffer[used] = 0;
+    return buffer;
+}
+
+double rer_now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}

@@ -1,0 +1,37 @@
+/* What every file uses: failing with a message, checked memory, checked products. */
+#ifndef RER_CORE_H
+#define RER_CORE_H
+
+#include "rer.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* Fills `error` (may be NULL) unless a deeper cause has filled it already; returns `status`. */
+rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4), nonnull(3)));
+/* The same for a failed system call: appends strerror(errno); ENOMEM and the like are RER_SYSTEM. */
+rer_status rer_fail_errno(rer_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Zeroed, 64-byte aligned memory for `count` items; `what` names it in the message. free() it. */
+rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error);
+/* Grows *array (capacity items) so that `needed` items fit; contents are kept. */
+rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
+                    rer_error *error);
+rer_status rer_copy_text(char **out, const char *text, rer_error *error);
+
+/* *out = a * b, false on overflow or a negative factor. */
+bool rer_product(int64_t a, int64_t b, int64_t *out);
+
+/* Quotes user text for a message: control characters and invalid UTF-8 become \xNN, long text is
+ * cut. Returns `buffer`. */
+const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length);
+
+bool rer_is_utf8(const char *text, int64_t length);
+
+static inline int64_t rer_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t rer_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+double rer_now(void); /* seconds, monotonic */
+
+#endif

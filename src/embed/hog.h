@@ -1,0 +1,24 @@
+/* The built-in descriptor of pictures (gradient histograms and a coarse thumbnail). */
+#ifndef RER_HOG_H
+#define RER_HOG_H
+
+#include "core/core.h"
+
+typedef struct rer_hog { /* geometry, fixed by the picture's size */
+    int64_t height, width, channels;   /* of the input, 1 to 4 channels (an alpha channel is ignored) */
+    int64_t small_height, small_width; /* after the area resize, at most 64 */
+    int64_t cell;                      /* pixels, 4 or 8 */
+    int64_t D;                         /* length of the descriptor */
+} rer_hog;
+
+rer_status rer_hog_plan(rer_hog *plan, int64_t height, int64_t width, int64_t channels, const char *name,
+                        rer_error *error);
+int64_t rer_hog_scratch(const rer_hog *plan); /* bytes */
+/* pictures uint8 [count, height, width, channels] -> out float [count, D] */
+void rer_hog_describe(const rer_hog *plan, const uint8_t *pictures, int64_t count, float *out, void *scratch);
+
+/* Area resize of one uint8 picture [height, width, channels] to float [h, w, channels]. */
+void rer_picture_resize(const uint8_t *in, int64_t height, int64_t width, int64_t channels, float *out, int64_t h,
+                        int64_t w);
+
+#endif

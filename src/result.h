@@ -1,0 +1,30 @@
+/* What an analysis leaves: O(N) numbers, O(C) summaries, and the model. */
+#ifndef RER_RESULT_H
+#define RER_RESULT_H
+
+#include "core/core.h"
+
+struct rer_result {
+    rer_options options;
+    rer_summary summary;
+    int64_t N;
+    int32_t C;
+    int32_t *given;     /* [N] class, -1: no label */
+    int32_t *suggested; /* [N] nearest class other than `given`; -1: invalid row */
+    float *own;         /* [N] own error, NaN: missing */
+    float *other;       /* [N] best other error */
+    float *logit;       /* [N] log odds that the given label is wrong, NaN: none; for rows without
+                           a label, of the suggestion being right */
+    uint8_t *flags;     /* [N] of RER_FLAG_... */
+    rer_class_summary *classes; /* [C] */
+    rer_pair *pairs;            /* [n_pairs], most confused first */
+    int64_t n_pairs;
+    char **notes; /* [n_notes] */
+    int n_notes;
+    rer_model *model; /* NULL for results of rer_score */
+    const rer_model *scored_with; /* the model whose class names hold */
+};
+
+enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2 };
+
+#endif

@@ -1,0 +1,25 @@
+/* A data set: features as an array, labels as class numbers. */
+#ifndef RER_DATASET_H
+#define RER_DATASET_H
+
+#include "source/array.h"
+#include "source/labels.h"
+
+struct rer_dataset {
+    rer_array features;
+    rer_labels labels; /* labels.codes NULL where none were given */
+    rer_texts ids;     /* count 0 where none were given */
+    int64_t N, D;      /* D: columns after the built-in descriptor, for pictures */
+    int64_t picture[3]; /* height, width, channels; 0 where the rows are features */
+    bool hog;           /* pictures go through the descriptor */
+    uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
+    double seconds_read;
+};
+
+/* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
+int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
+/* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
+rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
+                                 rer_error *error);
+
+#endif

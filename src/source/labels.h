@@ -1,0 +1,22 @@
+/* Labels as the user wrote them -> class numbers 0..C-1, in sorted order (integers by value, texts
+ * by bytes). No label: an empty text, or -1 where it is the only negative integer and at least two
+ * other labels are there (so that the classes -1 and 1 just work). */
+#ifndef RER_LABELS_H
+#define RER_LABELS_H
+
+#include "source/array.h"
+
+typedef struct rer_labels {
+    int64_t N;
+    int32_t C;
+    int32_t *codes;  /* [N], -1: no label */
+    rer_texts names; /* [C] */
+} rer_labels;
+
+rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer_error *error);
+rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, const char *name, rer_error *error);
+/* Replaces the names by those of a file of C lines. */
+rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error);
+void rer_labels_free(rer_labels *labels);
+
+#endif
