@@ -1,0 +1,67 @@
+/* The dense operations that everything heavy is made of. One table a device; only src/backend
+ * holds BLAS calls and code for an instruction set.
+ *
+ * Matrices are row-major. f32 and f64 stand for float and double. */
+#ifndef RER_BACKEND_H
+#define RER_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Nearest and second-nearest class of one row, over the classes seen so far. */
+typedef struct rer_nearest {
+    float first, second;         /* squared errors */
+    int32_t first_class, second_class; /* -1: none yet */
+    double sum;                  /* of the errors (roots) of all classes seen */
+} rer_nearest;
+
+/* Vector kernels, compiled for each instruction set. */
+typedef struct rer_kernels {
+    const char *name;
+    void (*half_to_float)(float *out, const uint16_t *in, int64_t n);
+    double (*sum_squares)(const float *x, int64_t n);
+    /* sum += scale * x */
+    void (*add_scaled)(double *sum, const float *x, double scale, int64_t n);
+    /* sum += x, a float block result into its double accumulator */
+    void (*add_block)(double *sum, const float *x, int64_t n);
+    /* out = scale * x - mean, in double, then rounded */
+    void (*residual_f32)(float *out, const float *x, double scale, const double *mean, int64_t n);
+    void (*residual_f64)(double *out, const float *x, double scale, const double *mean, int64_t n);
+    double (*dot_f32)(const float *a, const float *b, int64_t n);
+    double (*dot_f64)(const double *a, const double *b, int64_t n);
+    /* One row's products h_k = T.U_k become left-out squared errors in place:
+     *     g_k = own + h_own - h_k,  d2_k = g_k + h_own - h_k + m_k,  h_k <- d2_k + gain g_k^2.
+     * True where some d2_k is so much smaller than own + scale_k that it has lost digits (then
+     * the caller refines it); scale [n] bounds |U_own|^2 + |U_k|^2 (m itself where m is exact). */
+    bool (*left_out_f32)(float *h, const float *m, const float *scale, double own, double h_own, double gain,
+                         int64_t n);
+    bool (*left_out_f64)(double *h, const double *m, const double *scale, double own, double h_own, double gain,
+                         int64_t n);
+    /* Direct |T + U_own - U_k|^2 and T.(T + U_own - U_k) where the expansion has lost digits. */
+    void (*direct_f32)(const float *t, const float *u_own, const float *u_k, int64_t n, double *d2, double *g);
+    void (*direct_f64)(const double *t, const double *u_own, const double *u_k, int64_t n, double *d2, double *g);
+    /* Takes the squared errors of classes first_class..+n of a row into `nearest`; the class
+     * `skip` (if among them) takes part in the sum, not in the search. */
+    void (*find_nearest)(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip);
+    /* log sum_k exp(log_n[k] - half_t * d2[k]) */
+    double (*log_sum_exp)(const float *d2, const float *log_n, double half_t, int64_t n);
+} rer_kernels;
+
+/* A class of entries that lost more than this factor to cancellation is recomputed directly. */
+#define RER_CANCELLED_BELOW (1.0 / 64)
+
+const rer_kernels *rer_cpu_kernels(void);
+
+/* w [D, D] lower = r' r, r [n, D] */
+void rer_rank_update(float *w, const float *r, int64_t n, int64_t D);
+/* r [n, D] <- r g', g [D, D] lower triangular */
+void rer_multiply_triangle_f32(float *r, const float *g, int64_t n, int64_t D);
+void rer_multiply_triangle_f64(double *r, const double *g, int64_t n, int64_t D);
+/* h [n, k] (row stride ldh) = t u', t [n, D], u [k, D] */
+void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D);
+void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D);
+/* a [D, D] lower: a = g g', a <- g^-1. Returns the smallest pivot relative to the largest (of
+ * squares), 0 where a is not positive definite. */
+double rer_invert_cholesky(double *a, int64_t D);
+
+#endif

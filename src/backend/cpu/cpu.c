@@ -1,0 +1,72 @@
+/* The CPU: OpenBLAS for products, our kernels for the rest. Every call runs in the caller's
+ * thread; parallelism is the pool's business. */
+#include "backend/backend.h"
+
+#include <cblas.h>
+
+extern const rer_kernels rer_kernels_baseline;
+#if defined(RER_X86)
+extern const rer_kernels rer_kernels_avx2;
+extern const rer_kernels rer_kernels_avx512;
+#endif
+
+const rer_kernels *rer_cpu_kernels(void)
+{
+#if defined(RER_X86)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw"))
+        return &rer_kernels_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+        return &rer_kernels_avx2;
+#endif
+    return &rer_kernels_baseline;
+}
+
+void rer_rank_update(float *w, const float *r, int64_t n, int64_t D)
+{
+    cblas_ssyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)D, (blasint)n, 1, r, (blasint)D, 0, w, (blasint)D);
+}
+
+void rer_multiply_triangle_f32(float *r, const float *g, int64_t n, int64_t D)
+{
+    cblas_strmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)n, (blasint)D, 1, g,
+                (blasint)D, r, (blasint)D);
+}
+
+void rer_multiply_triangle_f64(double *r, const double *g, int64_t n, int64_t D)
+{
+    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)n, (blasint)D, 1, g,
+                (blasint)D, r, (blasint)D);
+}
+
+void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)k, (blasint)D, 1, t, (blasint)D, u,
+                (blasint)D, 0, h, (blasint)ldh);
+}
+
+void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)k, (blasint)D, 1, t, (blasint)D, u,
+                (blasint)D, 0, h, (blasint)ldh);
+}
+
+/* LAPACK is column-major: our row-major lower triangle is its upper one. */
+extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
+extern void dtrtri_(const char *uplo, const char *diag, const blasint *n, double *a, const blasint *lda, blasint *info);
+
+double rer_invert_cholesky(double *a, int64_t D)
+{
+    blasint n = (blasint)D, info = 0;
+    dpotrf_("U", &n, a, &n, &info);
+    if (info != 0)
+        return 0;
+    double smallest = a[0], largest = a[0];
+    for (int64_t j = 1; j < D; j++) {
+        double pivot = a[j * D + j];
+        smallest = pivot < smallest ? pivot : smallest;
+        largest = pivot > largest ? pivot : largest;
+    }
+    dtrtri_("U", "N", &n, a, &n, &info);
+    return info == 0 ? (smallest / largest) * (smallest / largest) : 0;
+}

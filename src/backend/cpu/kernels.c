@@ -1,0 +1,197 @@
+/* Vector kernels in plain C, compiled once for each instruction set (RER_ISA). `omp simd` lets the
+ * compiler reorder a reduction into lanes; the lane count is fixed at compile time, so the same
+ * processor gives the same bits whatever the number of threads. */
+#include "backend/backend.h"
+
+#include <math.h>
+#include <string.h>
+
+#if defined(__F16C__)
+#include <immintrin.h>
+#endif
+
+#define TABLE_NAME_OF(isa) rer_kernels_##isa
+#define TABLE_NAME(isa) TABLE_NAME_OF(isa)
+
+extern const rer_kernels TABLE_NAME(RER_ISA);
+
+/* IEEE half -> float: shift exponent and mantissa into place and rescale by 2^112, which makes
+ * subnormals come out right; the largest exponent (Inf, NaN) is restored by hand. */
+static float half_value(uint16_t half)
+{
+    uint32_t bits = (uint32_t)(half & 0x7FFFu) << 13;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    value *= 0x1p112f;
+    memcpy(&bits, &value, sizeof bits);
+    bits |= (half & 0x7C00u) == 0x7C00u ? 0x7F800000u : 0u;
+    bits |= (uint32_t)(half & 0x8000u) << 16;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void half_to_float(float *restrict out, const uint16_t *restrict in, int64_t n)
+{
+    int64_t i = 0;
+#if defined(__F16C__)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + i))));
+#endif
+    for (; i < n; i++)
+        out[i] = half_value(in[i]);
+}
+
+static double sum_squares(const float *x, int64_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++)
+        sum += (double)x[j] * (double)x[j];
+    return sum;
+}
+
+static void add_scaled(double *restrict sum, const float *restrict x, double scale, int64_t n)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++)
+        sum[j] += scale * (double)x[j];
+}
+
+static void add_block(double *restrict sum, const float *restrict x, int64_t n)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++)
+        sum[j] += (double)x[j];
+}
+
+#define REAL float
+#define REAL_NAME(name) name##_f32
+#include "backend/cpu/kernels_real.inc"
+#undef REAL
+#undef REAL_NAME
+#define REAL double
+#define REAL_NAME(name) name##_f64
+#include "backend/cpu/kernels_real.inc"
+#undef REAL
+#undef REAL_NAME
+
+/* Smallest of d2 [n] that is below `limit`, its place in *place. */
+static float find_smallest(const float *d2, int32_t n, float limit, int32_t *place)
+{
+    float smallest = limit;
+#pragma omp simd reduction(min : smallest)
+    for (int32_t k = 0; k < n; k++)
+        smallest = d2[k] < smallest ? d2[k] : smallest;
+    *place = -1;
+    if (smallest < limit)
+        for (int32_t k = 0; k < n && *place < 0; k++)
+            if (d2[k] == smallest)
+                *place = k;
+    return smallest;
+}
+
+#define SUM_PIECE 512 /* floats are added up at most this long before going into a double */
+
+static double sum_of_roots(const float *d2, int32_t n)
+{
+    double total = 0;
+    for (int32_t first = 0; first < n; first += SUM_PIECE) {
+        int32_t last = first + SUM_PIECE < n ? first + SUM_PIECE : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int32_t k = first; k < last; k++)
+            sum += sqrtf(d2[k]);
+        total += (double)sum;
+    }
+    return total;
+}
+
+static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip)
+{
+    int32_t place;
+    bool skips = skip >= first_class && skip < first_class + n;
+    float skipped = skips ? d2[skip - first_class] : 0;
+    if (skips && isnan(skipped)) /* a missing own error adds nothing */
+        d2[skip - first_class] = 0;
+    nearest->sum += sum_of_roots(d2, n);
+    if (skips)
+        d2[skip - first_class] = INFINITY;
+    float best = find_smallest(d2, n, nearest->second, &place);
+    while (place >= 0) { /* at most twice */
+        if (best < nearest->first) {
+            nearest->second = nearest->first;
+            nearest->second_class = nearest->first_class;
+            nearest->first = best;
+            nearest->first_class = first_class + place;
+        } else {
+            nearest->second = best;
+            nearest->second_class = first_class + place;
+        }
+        float kept = d2[place];
+        int32_t hidden = place;
+        d2[hidden] = INFINITY;
+        best = find_smallest(d2, n, nearest->second, &place);
+        d2[hidden] = kept;
+        if (place == hidden)
+            break;
+        if (best >= nearest->second)
+            break;
+    }
+    if (skips)
+        d2[skip - first_class] = skipped;
+}
+
+/* e^x for x in -87..0 by 2^(x / ln 2) = 2^n 2^f, |f| <= 1/2, with a polynomial for 2^f (its Taylor
+ * series to f^6; relative error below 1e-7). */
+static inline float exp_of_negative(float x)
+{
+    float scaled = (x < -87.0f ? -87.0f : x) * 1.44269504f;
+    float whole = rintf(scaled);
+    float f = (scaled - whole) * 0.693147181f;
+    float p = 1.0f + f * (1.0f + f * (0.5f + f * (1.0f / 6 + f * (1.0f / 24 + f * (1.0f / 120 + f * (1.0f / 720))))));
+    uint32_t bits = (uint32_t)((int32_t)whole + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+static double log_sum_exp(const float *d2, const float *log_n, double half_t, int64_t n)
+{
+    float t = (float)half_t, largest = -INFINITY;
+#pragma omp simd reduction(max : largest)
+    for (int64_t k = 0; k < n; k++) {
+        float value = log_n[k] - t * d2[k];
+        largest = value > largest ? value : largest;
+    }
+    double total = 0;
+    for (int64_t first = 0; first < n; first += SUM_PIECE) {
+        int64_t last = first + SUM_PIECE < n ? first + SUM_PIECE : n;
+        float sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (int64_t k = first; k < last; k++)
+            sum += exp_of_negative(log_n[k] - t * d2[k] - largest);
+        total += (double)sum;
+    }
+    return (double)largest + log(total);
+}
+
+#define ISA_TEXT_OF(isa) #isa
+#define ISA_TEXT(isa) ISA_TEXT_OF(isa)
+
+const rer_kernels TABLE_NAME(RER_ISA) = {
+    .name = ISA_TEXT(RER_ISA),
+    .half_to_float = half_to_float,
+    .sum_squares = sum_squares,
+    .add_scaled = add_scaled,
+    .add_block = add_block,
+    .residual_f32 = residual_f32,
+    .residual_f64 = residual_f64,
+    .dot_f32 = dot_f32,
+    .dot_f64 = dot_f64,
+    .left_out_f32 = left_out_f32,
+    .left_out_f64 = left_out_f64,
+    .direct_f32 = direct_f32,
+    .direct_f64 = direct_f64,
+    .find_nearest = find_nearest,
+    .log_sum_exp = log_sum_exp,
+};

@@ -1,0 +1,40 @@
+/* Our one level of parallelism: items worked on by several threads, results committed in item
+ * order, so that sums do not depend on the number of threads. Threads live as long as one call. */
+#ifndef RER_POOL_H
+#define RER_POOL_H
+
+#include "core/core.h"
+
+typedef struct rer_pool {
+    int threads;
+    int64_t memory; /* cap on the scratch of all workers together, 0: none */
+    const rer_progress *progress; /* may be NULL */
+} rer_pool;
+
+typedef rer_status rer_pool_step(void *context, int64_t item, void *scratch, rer_error *error);
+
+typedef struct rer_job {
+    const char *stage; /* what the user is told is going on */
+    double from, to;   /* the job's part of the whole progress */
+    int64_t items;
+    int64_t scratch;      /* bytes of each worker's scratch */
+    rer_pool_step *work;   /* in parallel, any order */
+    rer_pool_step *commit; /* after work of the same item, one at a time, in item order; or NULL */
+    void *context;
+} rer_job;
+
+/* Runs every item. On an error the one of the lowest failing item is reported. */
+rer_status rer_pool_run(const rer_pool *pool, const rer_job *job, rer_error *error);
+
+/* Threads to use for an option value (0: one for each core that this process may use). */
+int rer_pool_threads(int32_t asked);
+
+/* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into. */
+static inline void *rer_carve(void *cursor, int64_t bytes)
+{
+    char *here = *(char **)cursor;
+    *(char **)cursor = here + ((bytes + 63) & ~(int64_t)63);
+    return here;
+}
+
+#endif

@@ -1,0 +1,26 @@
+/* Counter-based random numbers: the value depends on (seed, purpose, a, b) alone, so the same
+ * stream comes out at any number of threads. */
+#ifndef RER_RANDOM_H
+#define RER_RANDOM_H
+
+#include <Random123/philox.h>
+#include <stdint.h>
+
+typedef enum rer_purpose { RER_RANDOM_SAMPLE = 1 } rer_purpose;
+
+/* 64 random bits. */
+static inline uint64_t rer_random_bits(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
+{
+    philox4x32_ctr_t counter = {{(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)}};
+    philox4x32_key_t key = {{(uint32_t)seed ^ ((uint32_t)purpose * 0x9E3779B9u), (uint32_t)((uint64_t)seed >> 32)}};
+    philox4x32_ctr_t out = philox4x32(counter, key);
+    return (uint64_t)out.v[1] << 32 | out.v[0];
+}
+
+/* Uniform in [0, 1). */
+static inline double rer_random_uniform(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
+{
+    return (double)(rer_random_bits(seed, purpose, a, b) >> 11) * 0x1p-53;
+}
+
+#endif
