@@ -2,6 +2,9 @@
 # archive that the command and the tests use.
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
 list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels\\.c$")
+include(cmake/embed.cmake)
+rer_embed(RER_SOURCES rer_report_html src/report/report.html)
+rer_embed(RER_SOURCES rer_report_css src/report/report.css)
 
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include

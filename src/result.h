@@ -19,11 +19,17 @@ struct rer_result {
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */
     int64_t n_pairs;
+    char **names; /* [C] of the classes, owned */
     char **notes; /* [n_notes] */
     int n_notes;
     rer_model *model; /* NULL for results of rer_score */
     const rer_model *scored_with; /* the model whose class names hold */
 };
+
+#define RER_CHI_MAX 1e6
+
+/* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */
+double rer_chi(float own, float other);
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2 };
 

@@ -9,7 +9,7 @@
 
 typedef struct rer_output {
     char *path;      /* final name */
-    char *temporary; /* NULL once committed or discarded */
+    char *temporary; /* NULL once committed or discarded, and for a FIFO or a device */
     FILE *stream;
 } rer_output;
 
@@ -20,7 +20,12 @@ rer_status rer_output_write(rer_output *output, const void *bytes, int64_t count
 rer_status rer_output_finish(rer_output *output, rer_error *error);
 /* Finishes where that was not done yet, renames, and frees. */
 rer_status rer_output_commit(rer_output *output, rer_error *error);
+/* The same for several files of one folder: nothing is renamed before all are finished. */
+rer_status rer_outputs_commit(rer_output *outputs, int count, rer_error *error);
 /* Removes the temporary file and frees; does nothing after a commit. Accepts a zeroed output. */
 void rer_output_discard(rer_output *output);
+
+/* Fails with errno's reason and a remedy, for whoever makes folders or files for output. */
+rer_status rer_output_fail(rer_error *error, const char *path, const char *what);
 
 #endif

@@ -1,0 +1,67 @@
+/* samples.csv and classes.csv: RFC 4180 quoting, lines ended by LF, a missing value is an empty
+ * cell, labels as the user wrote them. */
+#include "report/report.h"
+
+static void put_label(rer_writer *writer, const rer_result *result, int32_t c)
+{
+    rer_put(writer, ",");
+    rer_put_cell(writer, rer_result_class_name(result, c));
+}
+
+static void put_value(rer_writer *writer, double value)
+{
+    rer_put(writer, ",");
+    rer_put_number(writer, value);
+}
+
+static void put_sample(rer_writer *writer, const rer_result *result, const rer_dataset *data, int64_t row)
+{
+    rer_sample sample = rer_result_sample(result, row);
+    bool has_suggestion = sample.given < 0 && !sample.is_invalid;
+    rer_put_integer(writer, row);
+    if (data->ids.count > 0) {
+        rer_put(writer, ",");
+        rer_put_cell(writer, rer_dataset_id(data, row));
+    }
+    put_label(writer, result, sample.given);
+    put_label(writer, result, sample.predicted);
+    put_value(writer, sample.chi);
+    put_value(writer, sample.mistakenness);
+    put_value(writer, sample.label_score);
+    rer_put(writer, sample.is_issue ? ",true" : ",false");
+    put_value(writer, sample.own_error);
+    put_value(writer, sample.best_other_error);
+    put_label(writer, result, has_suggestion ? sample.suggested : -1);
+    put_value(writer, sample.suggestion_probability);
+    rer_put(writer, "\n");
+}
+
+rer_status rer_write_samples(rer_writer *writer, const rer_result *result, const rer_dataset *data)
+{
+    rer_put(writer, data->ids.count > 0 ? "index,id," : "index,");
+    rer_put(writer, "given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,"
+                    "best_other_error,suggested_label,suggestion_probability\n");
+    for (int64_t row = 0; row < result->N && writer->status == RER_OK; row++)
+        put_sample(writer, result, data, row);
+    return writer->status;
+}
+
+rer_status rer_write_classes(rer_writer *writer, const rer_result *result, const rer_dataset *data)
+{
+    (void)data;
+    rer_put(writer, "label,n,chi,noise_rate,n_issues,most_confused_with,own_error\n");
+    for (int32_t c = 0; c < result->C && writer->status == RER_OK; c++) {
+        const rer_class_summary *class = &result->classes[c];
+        rer_put_cell(writer, result->names[c]);
+        rer_put(writer, ",");
+        rer_put_integer(writer, class->n);
+        put_value(writer, class->chi);
+        put_value(writer, class->noise_rate);
+        rer_put(writer, ",");
+        rer_put_integer(writer, class->n_issues);
+        put_label(writer, result, class->most_confused_with);
+        put_value(writer, class->own_error);
+        rer_put(writer, "\n");
+    }
+    return writer->status;
+}

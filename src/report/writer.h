@@ -1,0 +1,41 @@
+/* Buffered text for the report files. The first failure sticks: later calls do nothing, and
+ * rer_writer_end returns it, so that a page of output needs one check. */
+#ifndef RER_WRITER_H
+#define RER_WRITER_H
+
+#include "core/output.h"
+
+#define RER_NUMBER_MAX 40 /* bytes that rer_format_number needs at most */
+
+typedef struct rer_writer {
+    rer_output *output;
+    rer_error *error;
+    rer_status status;
+    int64_t used;
+    char buffer[1 << 16];
+} rer_writer;
+
+void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error);
+rer_status rer_writer_end(rer_writer *writer);
+
+void rer_put_bytes(rer_writer *writer, const char *bytes, int64_t count);
+void rer_put(rer_writer *writer, const char *text);
+void rer_put_integer(rer_writer *writer, int64_t value);
+/* A float32 that reads back as it was; nothing for NaN. */
+void rer_put_number(rer_writer *writer, double value);
+/* printf of numbers; the result must be shorter than 128 bytes. */
+void rer_put_format(rer_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Integer with commas between thousands; share as a percentage. */
+void rer_put_count(rer_writer *writer, int64_t value);
+void rer_put_percent(rer_writer *writer, double share);
+/* Three decimals, for people; a dash for NaN. */
+void rer_put_decimal(rer_writer *writer, double value);
+/* User text: as a CSV cell (RFC 4180), in HTML text or attributes. NULL writes nothing. */
+void rer_put_cell(rer_writer *writer, const char *text);
+void rer_put_html(rer_writer *writer, const char *text);
+void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count);
+
+/* The shortest text of at most 9 digits that reads back as the same float32; returns its length. */
+int rer_format_number(char *out, float value);
+
+#endif

@@ -1,0 +1,163 @@
+/* Reading a result: what a caller sees of the O(N) numbers that the stages left. */
+#include "result.h"
+
+#include <math.h>
+
+void rer_result_free(rer_result *result)
+{
+    if (result == NULL)
+        return;
+    free(result->given);
+    free(result->suggested);
+    free(result->own);
+    free(result->other);
+    free(result->logit);
+    free(result->flags);
+    free(result->classes);
+    free(result->pairs);
+    for (int32_t c = 0; result->names != NULL && c < result->C; c++)
+        free(result->names[c]);
+    free(result->names);
+    for (int i = 0; result->notes != NULL && i < result->n_notes; i++)
+        free(result->notes[i]);
+    free(result->notes);
+    rer_model_free(result->model);
+    free(result);
+}
+
+const rer_model *rer_result_model(const rer_result *result)
+{
+    return result->model;
+}
+
+const rer_summary *rer_result_summary(const rer_result *result)
+{
+    return &result->summary;
+}
+
+const rer_class_summary *rer_result_class(const rer_result *result, int32_t c)
+{
+    return c >= 0 && c < result->C ? &result->classes[c] : NULL;
+}
+
+const char *rer_result_class_name(const rer_result *result, int32_t c)
+{
+    return c >= 0 && c < result->C ? result->names[c] : NULL;
+}
+
+const char *rer_result_note(const rer_result *result, int index)
+{
+    return index >= 0 && index < result->n_notes ? result->notes[index] : NULL;
+}
+
+int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs)
+{
+    int64_t n = rer_max(0, rer_min(count, result->n_pairs));
+    for (int64_t i = 0; i < n; i++)
+        pairs[i] = result->pairs[i];
+    return n;
+}
+
+double rer_chi(float own, float other)
+{
+    if (isnan(own) || isnan(other))
+        return NAN;
+    if (own == other) /* 0 / 0 too */
+        return 1;
+    return fmin((double)own / (double)other, RER_CHI_MAX);
+}
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static int32_t predicted_class(const rer_result *result, int64_t row)
+{
+    bool keeps_label = result->given[row] >= 0 && result->own[row] <= result->other[row];
+    return keeps_label ? result->given[row] : result->suggested[row];
+}
+
+rer_sample rer_result_sample(const rer_result *result, int64_t row)
+{
+    rer_sample sample = {.row = row, .given = -1, .predicted = -1, .suggested = -1, .is_invalid = true};
+    sample.chi = sample.own_error = sample.best_other_error = NAN;
+    sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
+    if (row < 0 || row >= result->N)
+        return sample;
+    sample.given = result->given[row];
+    sample.is_invalid = (result->flags[row] & RER_FLAG_INVALID) != 0;
+    if (sample.is_invalid)
+        return sample;
+    sample.is_issue = (result->flags[row] & RER_FLAG_ISSUE) != 0;
+    sample.suggested = result->suggested[row];
+    sample.predicted = predicted_class(result, row);
+    sample.best_other_error = (double)result->other[row];
+    double logit = (double)result->logit[row];
+    if (sample.given < 0) {
+        sample.suggestion_probability = logistic(logit);
+        return sample;
+    }
+    sample.own_error = (double)result->own[row];
+    sample.chi = rer_chi(result->own[row], result->other[row]);
+    sample.mistakenness = logistic(logit);
+    sample.label_score = logistic(-logit);
+    return sample;
+}
+
+/* Whether row a is less suspicious than row b: by logit, then chi, then the later row. */
+static bool is_less(const rer_result *result, int64_t a, int64_t b)
+{
+    if (result->logit[a] != result->logit[b])
+        return result->logit[a] < result->logit[b];
+    double chi_a = rer_chi(result->own[a], result->other[a]), chi_b = rer_chi(result->own[b], result->other[b]);
+    return chi_a != chi_b ? chi_a < chi_b : a > b;
+}
+
+/* Restores the heap (least suspicious row on top) below position `at`. */
+static void sift_down(const rer_result *result, int64_t *rows, int64_t count, int64_t at)
+{
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && is_less(result, rows[child + 1], rows[child]))
+            child++;
+        if (!is_less(result, rows[child], rows[at]))
+            return;
+        int64_t row = rows[at];
+        rows[at] = rows[child];
+        rows[child] = row;
+        at = child;
+    }
+}
+
+static bool is_candidate(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->logit[row]);
+}
+
+/* Partial selection: a heap of the `count` most suspicious rows so far, then sorted in place. */
+int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < result->N && count > 0; row++) {
+        if (!is_candidate(result, row))
+            continue;
+        if (n < count) {
+            rows[n++] = row;
+            for (int64_t at = n / 2 - 1; n == count && at >= 0; at--)
+                sift_down(result, rows, n, at);
+        } else if (is_less(result, rows[0], row)) {
+            rows[0] = row;
+            sift_down(result, rows, n, 0);
+        }
+    }
+    if (n < count) /* the heap was never filled, so never built */
+        for (int64_t at = n / 2 - 1; at >= 0; at--)
+            sift_down(result, rows, n, at);
+    for (int64_t last = n - 1; last > 0; last--) {
+        int64_t row = rows[0];
+        rows[0] = rows[last];
+        rows[last] = row;
+        sift_down(result, rows, last, 0);
+    }
+    return n;
+}
