@@ -1,0 +1,206 @@
+"""Does `rer analyze` find wrong labels as well as it should? A test with bars.
+
+    python bench/detection.py [--rer PATH] [--shared DIR] [--prototype-only]
+
+plants 10 % wrong labels (symmetric and asymmetric, seeds 0 1 2) in four sets
+of image features, takes the human labels of CIFAR-10N as they are, and prints
+the AUROC of what the command writes beside that of the slow numpy reference
+(tests/reference/prototype.py). Then the estimated noise rate on food10, as it
+is and with symmetric noise planted. Bars hold for the mean over the seeds
+(AUROC) and for every seed (noise rate).
+
+Exit status: 0 all bars met, 1 a bar missed or the command failed, 77 no data.
+--prototype-only measures the reference alone and holds it to the same bars.
+"""
+import argparse
+import csv
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SEEDS = (0, 1, 2)
+KINDS = ("symmetric", "asymmetric")
+PLANTED_BARS = {"dtd": (.976, .970), "aircraft": (.962, .860),
+                "flowers102": (.998, .990), "food10": (.998, .996)}
+HUMAN_BARS = {"aggre": .962, "random1": .975, "random2": None, "random3": None, "worse": .973}
+RATE_BAR = .02                      # food10 as it is, and how far planted rates may be off
+
+
+def import_prototype():
+    path = os.path.join(ROOT, "tests", "reference", "prototype.py")
+    spec = importlib.util.spec_from_file_location("prototype", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.dont_write_bytecode = True
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_command(given):
+    for path in (given, os.path.join(ROOT, "build", "rer"),
+                 os.path.join(ROOT, "build", "cli", "rer"), shutil.which("rer")):
+        if path and os.path.isfile(path):
+            return os.path.abspath(path)
+        if path and path == given:
+            break
+    sys.exit("no command at %s: build it, or name it with --rer"
+             % (given or "build/rer, build/cli/rer or on the PATH"))
+
+
+class Failed(Exception):
+    pass
+
+
+# ---- two ways to judge labels: (mistakenness [N], chi [N], noise rate) ------
+
+def by_command(command, features, y):
+    """Runs the command on a feature file and labels, and reads what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        labels, out = os.path.join(folder, "y.npy"), os.path.join(folder, "out")
+        np.save(labels, y.astype(np.int32))
+        done = subprocess.run([command, "analyze", features, labels, "--out", out, "--quiet"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            raise Failed("status %d: %s" % (done.returncode, done.stderr.strip()))
+        with open(os.path.join(out, "samples.csv"), newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        with open(os.path.join(out, "summary.json"), encoding="utf-8") as file:
+            summary = json.load(file)
+    if [int(r["given_label"]) for r in rows] != y.tolist():
+        raise Failed("samples.csv does not hold the given labels in input order")
+    column = {k: np.array([float(r[k] or "nan") for r in rows])
+              for k in ("rer", "mistakenness", "own_error", "best_other_error")}
+    for name, values in column.items():
+        if not np.isfinite(values).all():      # every class here has two samples or more
+            raise Failed("samples.csv: %s is missing in %d rows"
+                         % (name, (~np.isfinite(values)).sum()))
+    wrong = np.abs(column["own_error"] / column["best_other_error"] / column["rer"] - 1).max()
+    if wrong > 1e-4:
+        raise Failed("samples.csv: rer differs from own_error / best_other_error by %.1e" % wrong)
+    return column["mistakenness"], column["rer"], float(summary["noise_rate"])
+
+
+def by_prototype(P, X, y):
+    fit = P.Fit(X, y)
+    a, t, eta = P.choose(fit)[:3]
+    d2 = fit.d2(a)
+    r = P.ratios(np.sqrt(d2), y)
+    return P.mistakenness(d2, y, t, eta, len(fit.n)), r["chi"], r["eta"]
+
+
+def f1(flagged, bad):
+    return 2 * (flagged & bad).sum() / max(flagged.sum() + bad.sum(), 1)
+
+
+# ---- the table --------------------------------------------------------------
+
+class Bench:
+    def __init__(self, P, command, data):
+        self.P, self.command, self.data, self.missed = P, command, data, 0
+
+    def load(self, name):
+        return np.load(os.path.join(self.data, name + ".npy"))
+
+    def judge(self, name, X, y):
+        """{who: (mistakenness, chi, noise rate)} for `rer` and `numpy`."""
+        out = {"numpy": by_prototype(self.P, X, y)}
+        if self.command:
+            features = os.path.join(self.data, name + "_X.npy")
+            out["rer"] = by_command(self.command, features, y)
+        return out
+
+    def verdict(self, met):
+        self.missed += not met
+        return "met" if met else "MISSED"
+
+    def auroc_row(self, label, name, X, y, noisy, bar):
+        """One row: means over the label sets in `noisy`."""
+        sums = {}
+        for z in noisy:
+            for who, (m, chi, rate) in self.judge(name, X, z).items():
+                bad = z != y
+                sums.setdefault(who, []).append((self.P.auroc(m, bad), self.P.auroc(chi, bad),
+                                                 f1(m > .5, bad), rate, bad.mean()))
+        mean = {who: np.mean(v, 0) for who, v in sums.items()}
+        text = "%-24s" % label
+        for who in ("rer", "numpy"):
+            text += " |  %6.4f  %6.4f  %5.3f  %5.3f" % tuple(mean[who][:4]) if who in mean \
+                else " |       -       -      -      -"
+        judged = mean["rer" if self.command else "numpy"]
+        text += " |  %5.3f" % judged[4]
+        text += "  %5.3f %s" % (bar, self.verdict(judged[0] >= bar)) if bar else "      -"
+        print(text, flush=True)
+
+    def detection(self):
+        head = ("mistak", "chi", "F1", "rate")
+        print("mistak, chi: AUROC of mistakenness and of the ratio; F1: of mistakenness > .5; "
+              "rate: estimated noise rate")
+        print("%-24s |  %-28s |  %-28s |   true" % ("", "rer", "numpy reference"))
+        print(("%-24s" + 2 * " |  %6s  %6s  %5s  %5s" + " |  %5s  %5s") % (
+            "", *head, *head, "rate", "bar"))
+        for short, bars in PLANTED_BARS.items():
+            name = short + "_clip_b32"
+            X, y = self.P.unit_rows(self.load(name + "_X")), self.load(name + "_y")
+            for kind, bar in zip(KINDS, bars):
+                noisy = [self.P.noise(y, kind, .1, seed) for seed in SEEDS]
+                self.auroc_row(short + " " + kind, name, X, y, noisy, bar)
+        name = "cifar10_effnet"
+        X, y = self.P.unit_rows(self.load(name + "_X")), self.load(name + "_y")
+        for kind, bar in HUMAN_BARS.items():
+            noisy = [self.load(name + "_human_" + kind)]
+            self.auroc_row("cifar10 human " + kind, name, X, y, noisy, bar)
+
+    def noise_rates(self):
+        name = "food10_clip_b32"
+        X, y = self.P.unit_rows(self.load(name + "_X")), self.load(name + "_y")
+        base = {who: v[2] for who, v in self.judge(name, X, y).items()}
+        print("\nnoise rate of food10, as it is (at most %g): " % RATE_BAR + ", ".join(
+            "%s %.4f" % kv for kv in base.items()), end=" ")
+        judged = "rer" if self.command else "numpy"
+        print(self.verdict(base[judged] <= RATE_BAR), flush=True)
+        for planted in (.05, .1, .2, .3):
+            off = {who: [] for who in base}
+            for seed in SEEDS:
+                z = self.P.noise(y, "symmetric", planted, seed)
+                for who, (_, _, rate) in self.judge(name, X, z).items():
+                    off[who].append(rate - (planted + (1 - planted) * base[who]))
+            print("  symmetric %2.0f %%, estimate minus expected (within %g): " % (
+                100 * planted, RATE_BAR) + "; ".join(
+                who + "".join(" %+.4f" % o for o in v) for who, v in off.items()),
+                self.verdict(np.abs(off[judged]).max() <= RATE_BAR), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rer", metavar="PATH", help="the command (default: build/rer, "
+                        "build/cli/rer, or rer on the PATH)")
+    parser.add_argument("--shared", metavar="DIR", default=os.path.join(ROOT, "..", "shared"),
+                        help="folder with data/*.npy (default: ../shared beside the project)")
+    parser.add_argument("--prototype-only", action="store_true",
+                        help="measure the numpy reference alone")
+    args = parser.parse_args()
+    data = os.path.join(os.path.abspath(args.shared), "data")
+    if not os.path.isdir(data):
+        print("skipped: no data at", data)
+        return 77
+    bench = Bench(import_prototype(), None if args.prototype_only else find_command(args.rer), data)
+    try:
+        bench.detection()
+        bench.noise_rates()
+    except Failed as failure:
+        print("\nFAILED:", failure)
+        return 1
+    print("\n%s" % ("all bars met" if not bench.missed else "%d bars missed" % bench.missed))
+    return 1 if bench.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
