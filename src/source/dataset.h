@@ -2,6 +2,7 @@
 #ifndef RER_DATASET_H
 #define RER_DATASET_H
 
+#include "embed/hog.h"
 #include "source/array.h"
 #include "source/labels.h"
 
@@ -12,6 +13,7 @@ struct rer_dataset {
     int64_t N, D;      /* D: columns after the built-in descriptor, for pictures */
     int64_t picture[3]; /* height, width, channels; 0 where the rows are features */
     bool hog;           /* pictures go through the descriptor */
+    rer_hog plan;       /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
 };

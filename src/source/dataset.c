@@ -1,0 +1,281 @@
+/* A data set from files or from memory: see dataset.h. */
+#include "source/dataset.h"
+#include "source/formats.h"
+#include "source/texts.h"
+
+#include <string.h>
+
+#define CHECKSUM_PIECE (1 << 20)
+
+/* ---- checksums --------------------------------------------------------------------------- */
+
+/* FNV-1a over words of 64 bits, and a last one filled up with zeros. */
+static uint64_t fnv(uint64_t hash, const void *data, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, (const char *)data + i, (size_t)rer_min(8, bytes - i));
+        hash = (hash ^ word) * 0x100000001B3u;
+        hash ^= hash >> 32; /* else high bits never reach low ones */
+    }
+    return hash;
+}
+
+#define FNV_START 0xCBF29CE484222325u
+
+/* Of the shape, the first and the last megabyte. */
+static rer_status features_checksum(uint64_t *out, const rer_array *array, rer_error *error)
+{
+    unsigned char *piece = NULL;
+    int64_t bytes = array->shape[0] * rer_array_row_bytes(array), head = rer_min(bytes, CHECKSUM_PIECE);
+    int64_t tail = rer_min(bytes - head, CHECKSUM_PIECE);
+    int64_t size[] = {bytes, array->shape[0], array->dtype};
+    uint64_t hash = fnv(FNV_START, size, sizeof size);
+    rer_status status = rer_allocate(&piece, rer_max(head, tail), 1, "a checksum buffer", error);
+    if (status == RER_OK)
+        status = rer_array_read(array, 0, head, piece, error);
+    if (status == RER_OK) {
+        hash = fnv(hash, piece, head);
+        status = rer_array_read(array, bytes - tail, tail, piece, error);
+    }
+    if (status == RER_OK)
+        *out = fnv(hash, piece, tail);
+    free(piece);
+    return status;
+}
+
+/* Of all class numbers and names: the same labels have the same sum in whatever file they come. */
+static uint64_t labels_checksum(const rer_labels *labels)
+{
+    uint64_t hash = fnv(FNV_START, &labels->N, sizeof labels->N);
+    hash = fnv(hash, labels->codes, labels->N * (int64_t)sizeof *labels->codes);
+    for (int32_t c = 0; c < labels->C; c++)
+        hash = fnv(hash, rer_text(&labels->names, c), (int64_t)strlen(rer_text(&labels->names, c)) + 1);
+    return hash;
+}
+
+/* ---- what the features are --------------------------------------------------------------- */
+
+static rer_status wrong_shape(const rer_array *array, const char *remedy, rer_error *error)
+{
+    char shape[RER_SHAPE_TEXT];
+    return rer_fail(error, RER_BAD_INPUT, "%s: shape %s of %s is neither features [N, D] nor pictures [N, H, W] or "
+                    "[N, H, W, 1..4] of uint8; %s", array->name, rer_shape_text(shape, array->rank, array->shape),
+                    rer_dtype_name(array->dtype), remedy);
+}
+
+static rer_status set_pictures(rer_dataset *data, const rer_options *options, rer_error *error)
+{
+    const rer_array *array = &data->features;
+    int64_t channels = array->rank == 4 ? array->shape[3] : 1;
+    if (array->dtype != RER_U8)
+        return wrong_shape(array, "save pictures as uint8, or flatten the features to [N, D]", error);
+    if (channels > 4)
+        return wrong_shape(array, "channels come last", error);
+    data->picture[0] = array->shape[1];
+    data->picture[1] = array->shape[2];
+    data->picture[2] = channels;
+    data->hog = options->features == RER_HOG;
+    if (!data->hog)
+        return RER_OK;
+    rer_status status = rer_hog_plan(&data->plan, array->shape[1], array->shape[2], channels, array->name, error);
+    data->D = data->plan.D;
+    return status;
+}
+
+/* Sets everything that follows from the opened features. */
+static rer_status describe(rer_dataset *data, const rer_options *options, rer_error *error)
+{
+    const rer_array *array = &data->features;
+    if (array->dtype == RER_BYTES || array->dtype == RER_UNICODE)
+        return rer_fail(error, RER_BAD_INPUT, "%s: holds texts where features must be numbers", array->name);
+    if (array->rank == 1)
+        return wrong_shape(array, "are features and labels swapped? A single feature is [N, 1]", error);
+    data->N = array->shape[0];
+    data->D = rer_array_columns(array);
+    rer_status status = array->rank > 2 ? set_pictures(data, options, error) : RER_OK;
+    if (status == RER_OK)
+        status = features_checksum(&data->features_checksum, array, error);
+    return status;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+static rer_status open_features(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    rer_input input = RER_NO_INPUT;
+    rer_texts labels = {0};
+    const char *column = files->labels == NULL ? files->label_column : NULL;
+    rer_status status = rer_input_open(&input, files->features, error);
+    if (status == RER_OK && column != NULL && input.format != RER_TEXT)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have named columns; "
+                          "give the labels as a file", files->features, column);
+    if (status == RER_OK && input.format == RER_TEXT)
+        status = rer_input_table(&data->features, column != NULL ? &labels : NULL, &input, column, error);
+    else if (status == RER_OK)
+        status = rer_input_array(&data->features, &input, error);
+    if (status == RER_OK && column != NULL)
+        status = rer_labels_from_texts(&data->labels, &labels, files->features, error);
+    rer_texts_free(&labels);
+    rer_input_close(&input);
+    return status;
+}
+
+static rer_status read_labels(rer_labels *labels, rer_input *input, const rer_files *files, int64_t N, rer_error *error)
+{
+    rer_texts texts = {0};
+    rer_array array = {.fd = -1};
+    rer_status status;
+    if (input->format == RER_TEXT) {
+        status = rer_input_texts(&texts, input, files->label_column, N, error);
+        if (status == RER_OK)
+            status = rer_labels_from_texts(labels, &texts, input->name, error);
+    } else {
+        status = rer_input_array(&array, input, error);
+        if (status == RER_OK)
+            status = rer_labels_from_array(labels, &array, error);
+    }
+    rer_array_close(&array);
+    rer_texts_free(&texts);
+    return status;
+}
+
+static rer_status open_labels(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    rer_input input = RER_NO_INPUT;
+    rer_status status = rer_input_open(&input, files->labels, error);
+    if (status == RER_OK)
+        status = read_labels(&data->labels, &input, files, data->N, error);
+    if (status == RER_OK && data->labels.N != data->N)
+        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld rows; each row needs one label "
+                          "(an empty one where it is unknown)", files->labels, (long long)data->labels.N,
+                          files->features, (long long)data->N);
+    rer_input_close(&input);
+    return status;
+}
+
+static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    rer_status status = rer_texts_open(&data->ids, files->ids, NULL, data->N, error);
+    if (status == RER_OK && data->ids.count != data->N)
+        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld ids but %s has %lld rows; give one a row", files->ids,
+                          (long long)data->ids.count, files->features, (long long)data->N);
+    return status;
+}
+
+static bool is_standard_input(const char *path)
+{
+    return path != NULL && path[0] == '-' && (path[1] == 0 || path[1] == ':');
+}
+
+static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_options *options, rer_error *error)
+{
+    if (files->features == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
+    if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
+            is_standard_input(files->class_names) > 1)
+        return rer_fail(error, RER_BAD_USAGE, "standard input (-) can be read only once; give one of the files by name");
+    rer_status status = open_features(data, files, error);
+    if (status == RER_OK)
+        status = describe(data, options, error);
+    if (status == RER_OK && files->labels != NULL)
+        status = open_labels(data, files, error);
+    if (status == RER_OK && files->class_names != NULL && data->labels.codes == NULL)
+        status = rer_fail(error, RER_BAD_USAGE, "%s: class names need labels", files->class_names);
+    if (status == RER_OK && files->class_names != NULL)
+        status = rer_labels_rename(&data->labels, files->class_names, error);
+    if (status == RER_OK && files->ids != NULL)
+        status = open_ids(data, files, error);
+    return status;
+}
+
+rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const rer_options *options, rer_error *error)
+{
+    rer_dataset *opened = NULL;
+    double start = rer_now();
+    rer_status status = rer_allocate(&opened, 1, sizeof *opened, "a data set", error);
+    if (status == RER_OK)
+        status = open_all(opened, files, options, error);
+    if (status != RER_OK) {
+        rer_dataset_free(opened);
+        return status;
+    }
+    if (opened->labels.codes != NULL)
+        opened->labels_checksum = labels_checksum(&opened->labels);
+    opened->seconds_read = rer_now() - start;
+    *data = opened;
+    return RER_OK;
+}
+
+/* ---- from memory ------------------------------------------------------------------------- */
+
+static rer_status wrap_view(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+{
+    int32_t size = view->dtype >= RER_F16 && view->dtype <= RER_UNICODE ? rer_dtype_size(view->dtype) : -1;
+    if (size < 0 || view->data == NULL || view->rank < 1 || view->rank > RER_RANK_MAX)
+        return rer_fail(error, RER_BAD_USAGE, "%s: dtype %d, rank %d or missing data; rank is 1 to %d", name,
+                        (int)view->dtype, view->rank, RER_RANK_MAX);
+    if (size == 0)
+        size = view->item_size;
+    if (size <= 0 || (view->dtype == RER_UNICODE && size % 4 != 0))
+        return rer_fail(error, RER_BAD_USAGE, "%s: item_size %d cannot be the bytes of one text", name,
+                        view->item_size);
+    rer_array wrapped = {.dtype = view->dtype, .item_size = size, .rank = view->rank, .data = view->data, .fd = -1};
+    wrapped.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    memcpy(wrapped.shape, view->shape, (size_t)view->rank * sizeof *view->shape);
+    rer_status status = rer_copy_text(&wrapped.name, name, error);
+    if (status == RER_OK)
+        status = rer_array_check(&wrapped, INT64_MAX, error);
+    if (status != RER_OK) {
+        rer_array_close(&wrapped);
+        return status;
+    }
+    *array = wrapped;
+    return RER_OK;
+}
+
+static rer_status wrap_labels(rer_dataset *data, const rer_view *view, rer_error *error)
+{
+    rer_array array = {.fd = -1};
+    rer_status status = wrap_view(&array, view, "labels", error);
+    if (status == RER_OK)
+        status = rer_labels_from_array(&data->labels, &array, error);
+    if (status == RER_OK && data->labels.N != data->N)
+        status = rer_fail(error, RER_BAD_INPUT, "%lld labels but %lld rows of features; each row needs one label",
+                          (long long)data->labels.N, (long long)data->N);
+    if (status == RER_OK)
+        data->labels_checksum = labels_checksum(&data->labels);
+    rer_array_close(&array);
+    return status;
+}
+
+rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                            const rer_options *options, rer_error *error)
+{
+    rer_dataset *wrapped = NULL;
+    double start = rer_now();
+    rer_status status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
+    if (status == RER_OK)
+        status = wrap_view(&wrapped->features, features, "features", error);
+    if (status == RER_OK)
+        status = describe(wrapped, options, error);
+    if (status == RER_OK && labels != NULL)
+        status = wrap_labels(wrapped, labels, error);
+    if (status != RER_OK) {
+        rer_dataset_free(wrapped);
+        return status;
+    }
+    wrapped->seconds_read = rer_now() - start;
+    *data = wrapped;
+    return RER_OK;
+}
+
+void rer_dataset_free(rer_dataset *data)
+{
+    if (data == NULL)
+        return;
+    rer_array_close(&data->features);
+    rer_labels_free(&data->labels);
+    rer_texts_free(&data->ids);
+    free(data);
+}

@@ -1,0 +1,49 @@
+/* The file formats behind rer_array_open, one file each, and what they share. */
+#ifndef RER_FORMATS_H
+#define RER_FORMATS_H
+
+#include "source/spool.h"
+
+typedef enum rer_format { RER_NPY, RER_ZIP, RER_HDF5, RER_IDX, RER_TEXT } rer_format;
+
+/* An opened file, before it is known what the caller wants from it. */
+typedef struct rer_input {
+    char *name;         /* as the user wrote it, "standard input" for "-" */
+    char *file;         /* without the member */
+    const char *member; /* part of `name` after the colon, or NULL */
+    rer_bytes bytes;
+    rer_format format;
+} rer_input;
+
+#define RER_NO_INPUT ((rer_input){.bytes = {.fd = -1}})
+
+rer_status rer_input_open(rer_input *input, const char *path, rer_error *error);
+void rer_input_close(rer_input *input);
+/* The array in any input that is no text; takes over the input's bytes. */
+rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error);
+/* The table in a text: see rer_table_open. */
+rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input *input, const char *label_column,
+                           rer_error *error);
+/* One text a row of any input: see rer_texts_open. */
+rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_error *error);
+
+/* Each reads a header: dtype, order, shape and offset of the data within `bytes`. */
+rer_status rer_npy_header(rer_array *array, const rer_bytes *bytes, rer_error *error);
+rer_status rer_idx_header(rer_array *array, const rer_bytes *bytes, rer_error *error);
+/* The bytes of one member of a zip file, in place where it is stored uncompressed. */
+rer_status rer_npz_member(rer_bytes *member, const rer_input *input, rer_error *error);
+/* The data set `input->member` of an HDF5 file, in place where it is contiguous. */
+rer_status rer_hdf5_open(rer_array *array, rer_bytes *data, rer_input *input, rer_error *error);
+
+/* Whether the shape makes sense and the data fit into `available` bytes after the offset. */
+rer_status rer_array_check(const rer_array *array, int64_t available, rer_error *error);
+/* An open array over the data in `bytes`, which it takes over. */
+void rer_array_take(rer_array *array, rer_bytes *bytes);
+
+#define RER_SHAPE_TEXT 120
+/* "(60000, 28, 28)" into a buffer of RER_SHAPE_TEXT bytes. */
+const char *rer_shape_text(char *buffer, int32_t rank, const int64_t *shape);
+const char *rer_dtype_name(rer_dtype dtype);
+int32_t rer_dtype_size(rer_dtype dtype); /* bytes, 0 for texts */
+
+#endif

@@ -1,0 +1,186 @@
+/* From the path as the user wrote it to the reader of its format.
+ *
+ * The content decides on the format, by its first bytes; the name only tells what to say when
+ * nothing fits. */
+#include "source/formats.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *text, size_t length, const char *end)
+{
+    size_t n = strlen(end);
+    if (length < n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = text[length - n + i];
+        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != end[i])
+            return false;
+    }
+    return true;
+}
+
+/* Whether the name has this ending, with .gz after it or not. */
+static bool has_ending(const char *path, const char *ending)
+{
+    size_t length = strlen(path);
+    if (ends_with(path, length, ".gz"))
+        length -= 3;
+    return ends_with(path, length, ending);
+}
+
+bool rer_path_is_table(const char *path)
+{
+    return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".txt");
+}
+
+static bool file_exists(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") == 0 || stat(path, &info) == 0;
+}
+
+/* file.npz:name -> file.npz and name, at the first colon behind the name of a file that is there. A
+ * file whose own name has the colon goes first. */
+static rer_status split_path(rer_input *input, const char *path, rer_error *error)
+{
+    rer_status status = rer_copy_text(&input->name, path, error);
+    if (status == RER_OK)
+        status = rer_copy_text(&input->file, path, error);
+    if (status != RER_OK || file_exists(path))
+        return status;
+    for (char *colon = strchr(input->file, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
+        *colon = 0;
+        if (file_exists(input->file)) {
+            input->member = input->name + (colon - input->file) + 1;
+            return RER_OK;
+        }
+        *colon = ':';
+    }
+    return RER_OK; /* opening it will say that it is not there */
+}
+
+static bool is_text(const unsigned char *head, int64_t length)
+{
+    for (int64_t i = 0; i < length; i++)
+        if (head[i] < 9 || (head[i] > 13 && head[i] < 32))
+            return false;
+    return true;
+}
+
+static rer_status find_format(rer_input *input, rer_error *error)
+{
+    unsigned char head[512];
+    char quoted[40];
+    int64_t length = rer_min((int64_t)sizeof head, input->bytes.size);
+    rer_status status = rer_bytes_read(&input->bytes, 0, length, head, input->name, error);
+    if (status != RER_OK)
+        return status;
+    if (length >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
+        input->format = RER_NPY;
+    else if (length >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0))
+        input->format = RER_ZIP;
+    else if (length >= 8 && memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0)
+        input->format = RER_HDF5;
+    else if (rer_path_is_table(input->file))
+        input->format = RER_TEXT;
+    else if (length >= 4 && head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14)
+        input->format = RER_IDX;
+    else if (has_ending(input->file, ".h5") || has_ending(input->file, ".hdf5"))
+        input->format = RER_HDF5; /* the signature may stand further behind */
+    else if (is_text(head, length) && !has_ending(input->file, ".npy") && !has_ending(input->file, ".npz"))
+        input->format = RER_TEXT;
+    else
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: begins with '%s', which is none of .npy, .npz, .h5, .csv, .tsv or IDX: a damaged or "
+                        "incomplete file?", input->name,
+                        rer_quote(quoted, sizeof quoted, (const char *)head, rer_min(length, 16)));
+    if (input->member != NULL && input->format != RER_ZIP && input->format != RER_HDF5)
+        return rer_fail(error, RER_BAD_INPUT, "%s: '%s' names a member, but %s is no .npz or .h5 file", input->name,
+                        input->member, input->file);
+    return RER_OK;
+}
+
+rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
+{
+    rer_input opened = RER_NO_INPUT;
+    rer_status status = split_path(&opened, path, error);
+    if (status == RER_OK)
+        status = rer_bytes_open(&opened.bytes, opened.file, error);
+    if (status == RER_OK && strcmp(opened.name, "-") == 0) {
+        free(opened.name);
+        opened.name = NULL;
+        status = rer_copy_text(&opened.name, "standard input", error);
+    }
+    if (status == RER_OK)
+        status = find_format(&opened, error);
+    if (status != RER_OK) {
+        rer_input_close(&opened);
+        return status;
+    }
+    *input = opened;
+    return RER_OK;
+}
+
+void rer_input_close(rer_input *input)
+{
+    rer_bytes_close(&input->bytes);
+    free(input->file);
+    free(input->name);
+    *input = RER_NO_INPUT;
+}
+
+/* Replaces a zip file by its member. */
+static rer_status enter_member(rer_input *input, rer_error *error)
+{
+    rer_bytes member = RER_NO_BYTES;
+    unsigned char head[6] = {0};
+    rer_status status = rer_npz_member(&member, input, error);
+    if (status != RER_OK)
+        return status;
+    rer_bytes_close(&input->bytes);
+    input->bytes = member;
+    if (member.size >= 6)
+        status = rer_bytes_read(&member, 0, 6, head, input->name, error);
+    if (status == RER_OK && memcmp(head, "\x93NUMPY", 6) != 0)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: this member of the zip file is no .npy array", input->name);
+    return status;
+}
+
+rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error)
+{
+    if (input->format == RER_TEXT)
+        return rer_input_table(array, NULL, input, NULL, error);
+    rer_array opened = {.fd = -1};
+    rer_bytes data = RER_NO_BYTES;
+    rer_status status = rer_copy_text(&opened.name, input->name, error);
+    if (status == RER_OK && input->format == RER_ZIP)
+        status = enter_member(input, error);
+    if (status != RER_OK)
+        goto done;
+    if (input->format == RER_HDF5)
+        status = rer_hdf5_open(&opened, &data, input, error);
+    else if (input->format == RER_IDX)
+        status = rer_idx_header(&opened, &input->bytes, error);
+    else
+        status = rer_npy_header(&opened, &input->bytes, error);
+    if (status != RER_OK)
+        goto done;
+    rer_array_take(&opened, input->format == RER_HDF5 ? &data : &input->bytes);
+    *array = opened;
+    opened = (rer_array){.fd = -1};
+done:
+    rer_bytes_close(&data);
+    rer_array_close(&opened);
+    return status;
+}
+
+rer_status rer_array_open(rer_array *array, const char *path, rer_error *error)
+{
+    rer_input input = RER_NO_INPUT;
+    rer_status status = rer_input_open(&input, path, error);
+    if (status == RER_OK)
+        status = rer_input_array(array, &input, error);
+    rer_input_close(&input);
+    return status;
+}

@@ -1,0 +1,70 @@
+/* What a data set tells about itself, and its rows as float. */
+#include "source/dataset.h"
+#include "source/texts.h"
+
+#include <string.h>
+
+int64_t rer_dataset_rows(const rer_dataset *data)
+{
+    return data->N;
+}
+
+int64_t rer_dataset_columns(const rer_dataset *data)
+{
+    return data->D;
+}
+
+int32_t rer_dataset_classes(const rer_dataset *data)
+{
+    return data->labels.C;
+}
+
+const char *rer_dataset_class_name(const rer_dataset *data, int32_t c)
+{
+    return c >= 0 && c < data->labels.C ? rer_text(&data->labels.names, c) : NULL;
+}
+
+const char *rer_dataset_id(const rer_dataset *data, int64_t row)
+{
+    return row >= 0 && row < data->ids.count ? rer_text(&data->ids, row) : NULL;
+}
+
+bool rer_dataset_is_pictures(const rer_dataset *data, int64_t shape[3])
+{
+    if (data->picture[0] == 0)
+        return false;
+    if (shape != NULL)
+        memcpy(shape, data->picture, sizeof data->picture);
+    return true;
+}
+
+static int64_t align(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Scratch of pictures: rows [count], the same again to transpose from, and the descriptor's own. */
+int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count)
+{
+    int64_t rows = align(count * rer_array_row_bytes(&data->features));
+    return data->hog ? 2 * rows + rer_hog_scratch(&data->plan) : rows;
+}
+
+rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
+                                 rer_error *error)
+{
+    const rer_array *array = &data->features;
+    if (!data->hog)
+        return rer_array_rows(array, first, count, out, scratch, error);
+    int64_t rows = align(count * rer_array_row_bytes(array));
+    const unsigned char *pictures = scratch;
+    unsigned char *transposed = (unsigned char *)scratch + rows;
+    rer_status status = RER_OK;
+    if (array->data != NULL && !array->fortran && first >= 0 && count >= 0 && first <= data->N - count)
+        pictures = array->data + first * rer_array_row_bytes(array); /* in memory as they are needed */
+    else
+        status = rer_array_raw_rows(array, first, count, scratch, transposed, error);
+    if (status == RER_OK)
+        rer_hog_describe(&data->plan, pictures, count, out, transposed + rows);
+    return status;
+}
