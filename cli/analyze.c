@@ -1,0 +1,42 @@
+/* rer analyze: features and labels in, answers out. */
+#include "cli.h"
+
+static rer_status open_data(cli_job *job, rer_error *error)
+{
+    const cli_arguments *arguments = job->arguments;
+    rer_files files = {.features = arguments->files[0],
+                       .labels = arguments->n_files > 1 ? arguments->files[1] : NULL,
+                       .label_column = arguments->label_column,
+                       .class_names = arguments->class_names,
+                       .ids = arguments->ids};
+    if (files.labels == NULL && files.label_column == NULL)
+        return fail(error, RER_BAD_USAGE, "labels are missing: rer analyze %s y.npy, or --label-column NAME of a CSV",
+                    files.features);
+    if (files.labels != NULL && files.label_column != NULL)
+        return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
+                    files.labels, files.label_column);
+    return rer_dataset_open(&job->data, &files, &arguments->options, error);
+}
+
+static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
+{
+    const rer_options *options = &job->arguments->options;
+    if (errors_path == NULL)
+        return rer_analyze(&job->result, job->data, options, progress, error);
+    return rer_analyze_errors(&job->result, job->data, options, errors_path, progress, error);
+}
+
+static int run(const cli_arguments *arguments)
+{
+    return run_job(arguments, open_data, compute);
+}
+
+const cli_command analyze_command = {
+    .name = "analyze",
+    .usage = "X [y] [--out DIR] [options]",
+    .purpose = "Finds the probably wrong labels y of X: .npy, .npz:name, .h5:/path, .csv, .tsv, IDX; - is stdin.",
+    .examples = {"rer analyze X.npy y.npy --out results", "rer analyze table.csv --label-column class --budget 1%"},
+    .files_min = 1,
+    .files_max = 2,
+    .run = run,
+};

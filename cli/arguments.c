@@ -1,0 +1,202 @@
+/* One parser for all commands, driven by two tables of the same shape: the library's options and
+ * the options that name files or say what is printed. */
+#include "cli.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+typedef struct file_option {
+    rer_option_info info;
+    size_t offset; /* of its member in `arguments`: bool for flags, else const char * */
+} file_option;
+
+static const file_option file_options[] = {
+    {{"out", "DIR", "none", "folder for samples.csv, classes.csv, summary.json, report.html", false},
+     offsetof(cli_arguments, out)},
+    {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false},
+     offsetof(cli_arguments, save_model)},
+    {{"errors", "FILE", "none", "every error, classes x samples (.npy, float32, Fortran order)", false},
+     offsetof(cli_arguments, errors)},
+    {{"class-names", "FILE", "none", "one name a line, in the order of the sorted labels", false},
+     offsetof(cli_arguments, class_names)},
+    {{"ids", "FILE", "none", "one name a row, carried into the outputs", false}, offsetof(cli_arguments, ids)},
+    {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false},
+     offsetof(cli_arguments, label_column)},
+    {{"json", "", "off", "print summary.json instead of the summary", true}, offsetof(cli_arguments, json)},
+    {{"quiet", "", "off", "print neither progress nor summary", true}, offsetof(cli_arguments, quiet)},
+    {{"help", "", "off", "print this", true}, offsetof(cli_arguments, help)},
+};
+
+enum { N_FILE_OPTIONS = sizeof file_options / sizeof file_options[0] };
+
+rer_status fail(rer_error *error, rer_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    error->status = status;
+    (void)vsnprintf(error->message, sizeof error->message, format, args);
+    va_end(args);
+    return status;
+}
+
+/* Option names with - and _ are the same. */
+static bool same_name(const char *a, const char *b, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (b[i] == 0 || (a[i] == '_' ? '-' : a[i]) != (b[i] == '_' ? '-' : b[i]))
+            return false;
+    return b[length] == 0;
+}
+
+static bool is_refused(const cli_command *command, const char *name)
+{
+    for (const char *const *refused = command->refused; refused != NULL && *refused != NULL; refused++)
+        if (same_name(*refused, name, strlen(*refused)))
+            return true;
+    return false;
+}
+
+const rer_option_info *command_option(const cli_command *command, int index)
+{
+    int total = N_FILE_OPTIONS + rer_options_count();
+    for (int i = 0; i < total; i++) {
+        const rer_option_info *info =
+            i < N_FILE_OPTIONS ? &file_options[i].info : rer_options_info(i - N_FILE_OPTIONS);
+        if (!is_refused(command, info->name) && index-- == 0)
+            return info;
+    }
+    return NULL;
+}
+
+enum { WORD_MAX = 32 };
+
+/* Letters to insert, remove or replace to turn one word into the other. */
+static int distance(const char *a, const char *b)
+{
+    int row[WORD_MAX + 1];
+    int n = (int)strlen(b);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != 0; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            best = best < row[j] + 1 ? best : row[j] + 1;
+            row[j] = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
+        }
+    }
+    return row[n];
+}
+
+const char *suggest(char *buffer, size_t size, const char *prefix, const char *word,
+                    const char *(*name_at)(int, const void *), const void *names, int count)
+{
+    const char *nearest = NULL;
+    int best = strlen(word) < 6 ? 3 : 4; /* as many mistakes are no mistyping any more */
+    for (int i = 0; i < count && strlen(word) <= WORD_MAX; i++) {
+        const char *name = name_at(i, names);
+        int steps = name == NULL || strlen(name) > WORD_MAX ? best : distance(word, name);
+        if (steps < best) {
+            best = steps;
+            nearest = name;
+        }
+    }
+    buffer[0] = 0;
+    if (nearest != NULL)
+        (void)snprintf(buffer, size, "; did you mean %s%s?", prefix, nearest);
+    return buffer;
+}
+
+static const char *option_name(int index, const void *command)
+{
+    const rer_option_info *info = command_option(command, index);
+    return info == NULL ? NULL : info->name;
+}
+
+static const rer_option_info *find_option(const cli_command *command, const char *name, size_t length, rer_error *error)
+{
+    char word[64], hint[100];
+    const rer_option_info *info;
+    for (int i = 0; (info = command_option(command, i)) != NULL; i++)
+        if (same_name(name, info->name, length))
+            return info;
+    (void)snprintf(word, sizeof word, "%.*s", (int)length, name);
+    suggest(hint, sizeof hint, "--", word, option_name, command, N_FILE_OPTIONS + rer_options_count());
+    (void)fail(error, RER_BAD_USAGE, "unknown option --%s%s%s (rer %s --help lists them)", word,
+               is_refused(command, word) ? ", which has no meaning here" : "", hint, command->name);
+    return NULL;
+}
+
+static rer_status set_option(cli_arguments *parsed, const rer_option_info *info, const char *value, rer_error *error)
+{
+    for (int i = 0; i < N_FILE_OPTIONS; i++) {
+        char *member = (char *)parsed + file_options[i].offset;
+        if (info != &file_options[i].info)
+            continue;
+        if (info->is_flag)
+            *(bool *)member = true;
+        else if (value[0] == 0)
+            return fail(error, RER_BAD_USAGE, "--%s has an empty value; it wants %s", info->name, info->metavar);
+        else
+            *(const char **)(void *)member = value;
+        return RER_OK;
+    }
+    return rer_options_set(&parsed->options, info->name, info->is_flag ? "true" : value, error);
+}
+
+/* An option at argv[*at]; moves *at on where its value is the next argument. */
+static rer_status parse_option(cli_arguments *parsed, const cli_command *command, int argc, char **argv, int *at,
+                               rer_error *error)
+{
+    const char *name = argv[*at] + 2;
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    const rer_option_info *info = find_option(command, name, length, error);
+    if (info == NULL)
+        return RER_BAD_USAGE;
+    if (info->is_flag && value != NULL)
+        return fail(error, RER_BAD_USAGE, "--%s takes no value; it is on where it is named", info->name);
+    if (!info->is_flag && value == NULL) {
+        if (*at + 1 >= argc || strncmp(argv[*at + 1], "--", 2) == 0)
+            return fail(error, RER_BAD_USAGE, "--%s needs a value: --%s %s", info->name, info->name, info->metavar);
+        value = argv[++*at];
+    }
+    return set_option(parsed, info, value, error);
+}
+
+static rer_status check_files(const cli_arguments *parsed, const cli_command *command, rer_error *error)
+{
+    if (parsed->n_files < command->files_min)
+        return fail(error, RER_BAD_USAGE, "%s: usage: rer %s %s (rer %s --help says more)",
+                    parsed->n_files == 0 ? "no input is named" : "an input is missing", command->name, command->usage,
+                    command->name);
+    return RER_OK;
+}
+
+rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error)
+{
+    bool options_ended = false;
+    *parsed = (cli_arguments){.options = rer_options_default()};
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        rer_status status = RER_OK;
+        if (!options_ended && strcmp(word, "--") == 0)
+            options_ended = true;
+        else if (!options_ended && strcmp(word, "-h") == 0)
+            parsed->help = true;
+        else if (!options_ended && strncmp(word, "--", 2) == 0)
+            status = parse_option(parsed, command, argc, argv, &i, error);
+        else if (!options_ended && word[0] == '-' && word[1] != 0)
+            status = fail(error, RER_BAD_USAGE, "unknown option %s (rer %s --help lists them)", word, command->name);
+        else if (parsed->n_files < command->files_max)
+            parsed->files[parsed->n_files++] = word;
+        else
+            status = fail(error, RER_BAD_USAGE, "one file too many: %s; usage: rer %s %s", word, command->name,
+                          command->usage);
+        if (status != RER_OK)
+            return status;
+    }
+    return parsed->help ? RER_OK : check_files(parsed, command, error);
+}

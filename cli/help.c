@@ -1,0 +1,38 @@
+/* --help, from the same tables that the parser uses. */
+#include "cli.h"
+
+#include <string.h>
+
+enum { NAME_COLUMNS = 37 };
+
+static void print_option(const rer_option_info *info)
+{
+    char name[80];
+    int used = snprintf(name, sizeof name, "  --%s%s%s", info->name, info->is_flag ? "" : " ", info->metavar);
+    for (int i = 0; i < used && name[i] != 0; i++)
+        if (name[i] == '_')
+            name[i] = '-';
+    const char *fallback = info->is_flag ? "off" : info->fallback;
+    printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
+}
+
+void print_command_help(const cli_command *command)
+{
+    const rer_option_info *info;
+    printf("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
+    for (int i = 0; (info = command_option(command, i)) != NULL; i++)
+        print_option(info);
+    for (int i = 0; i < 2; i++)
+        printf("%s %s\n", i == 0 ? "examples:" : "         ", command->examples[i]);
+}
+
+void print_help(const cli_command *const *commands, int count)
+{
+    puts("rer finds wrong labels and measures how hard a labelled data set is.\n");
+    puts("usage: rer COMMAND ... (rer COMMAND --help says more)\n");
+    for (int i = 0; i < count; i++)
+        printf("  rer %s %s\n      %s\n", commands[i]->name, commands[i]->usage, commands[i]->purpose);
+    puts("\n  rer --help, rer --version\n");
+    puts("Exit codes: 0 done, 1 bad input, 2 bad usage, 3 system (memory, disk, permission),");
+    puts("130 and 143 interrupted.");
+}

@@ -1,0 +1,51 @@
+/* rer: finds the command and runs it. */
+#include "cli.h"
+
+#include <string.h>
+
+static const cli_command *const commands[] = {&analyze_command, &score_command};
+
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+static const char *command_name(int index, const void *unused)
+{
+    (void)unused;
+    return commands[index]->name;
+}
+
+static int run_command(const cli_command *command, int argc, char **argv)
+{
+    cli_arguments parsed;
+    rer_error error = {0};
+    if (parse_arguments(&parsed, command, argc, argv, &error) != RER_OK)
+        return report_failure(&error);
+    if (parsed.help) {
+        print_command_help(command);
+        return 0;
+    }
+    return command->run(&parsed);
+}
+
+int main(int argc, char **argv)
+{
+    char hint[100];
+    const char *name = argc > 1 ? argv[1] : "";
+    signals_start();
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(name, commands[i]->name) == 0)
+            return run_command(commands[i], argc - 2, argv + 2);
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        print_help(commands, N_COMMANDS);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("rer %s\n", rer_version());
+        return 0;
+    }
+    if (argc < 2)
+        fprintf(stderr, "rer: no command is named (rer --help lists them)\n");
+    else
+        fprintf(stderr, "rer: unknown command %s%s (rer --help lists them)\n", name,
+                suggest(hint, sizeof hint, "", name, command_name, NULL, N_COMMANDS));
+    return RER_BAD_USAGE;
+}

@@ -1,0 +1,44 @@
+/* rer score: new rows against a saved model. */
+#include "cli.h"
+
+static rer_status open_data(cli_job *job, rer_error *error)
+{
+    const cli_arguments *arguments = job->arguments;
+    rer_files files = {.features = arguments->files[1],
+                       .labels = arguments->n_files > 2 ? arguments->files[2] : NULL,
+                       .label_column = arguments->label_column,
+                       .class_names = arguments->class_names,
+                       .ids = arguments->ids};
+    if (files.labels != NULL && files.label_column != NULL)
+        return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
+                    files.labels, files.label_column);
+    rer_status status = rer_model_load(&job->model, arguments->files[0], error);
+    return status != RER_OK ? status : rer_dataset_open(&job->data, &files, &arguments->options, error);
+}
+
+static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
+{
+    const rer_options *options = &job->arguments->options;
+    if (errors_path == NULL)
+        return rer_score(&job->result, job->model, job->data, options, progress, error);
+    return rer_score_errors(&job->result, job->model, job->data, options, errors_path, progress, error);
+}
+
+static int run(const cli_arguments *arguments)
+{
+    return run_job(arguments, open_data, compute);
+}
+
+/* What was decided when the model was fitted. */
+static const char *const refused[] = {"save-model", "reconstructor", "normalize", "shrinkage", "seed", NULL};
+
+const cli_command score_command = {
+    .name = "score",
+    .usage = "MODEL X [y] [--out DIR] [options]",
+    .purpose = "Scores rows as new ones against a model of rer analyze --save-model; y is optional.",
+    .examples = {"rer score model.safetensors X.npy y.npy --out results", "rer score model.safetensors X.npy --json"},
+    .files_min = 2,
+    .files_max = 3,
+    .refused = refused,
+    .run = run,
+};

@@ -1,0 +1,43 @@
+/* Interrupts. While files are being made a signal is only noted, and the progress callback stops
+ * the work, so that temporary files are removed; at any other time there is nothing to clean up. */
+#include "cli.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t deferred, received;
+
+static void on_signal(int number)
+{
+    received = number;
+    if (!deferred)
+        _exit(128 + number);
+}
+
+static void catch_signal(int number)
+{
+    struct sigaction old, action = {.sa_handler = on_signal};
+    action.sa_flags = SA_RESTART | SA_RESETHAND; /* a second signal does not wait for the first */
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+        return; /* as under nohup */
+    (void)sigaction(number, &action, NULL);
+}
+
+void signals_start(void)
+{
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
+    /* A reader that left and a file that grew too large are failed writes, not deaths. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);
+}
+
+void signals_defer(bool defer)
+{
+    deferred = defer;
+}
+
+int signals_received(void)
+{
+    return received;
+}

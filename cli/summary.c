@@ -1,0 +1,230 @@
+/* What a person reads at the end: at most 25 lines, in plain words.
+ *
+ *     3  what was analyzed, what was found        + an empty line
+ *    11  the most suspicious samples              + an empty line
+ *     4  hardest classes, most confused pairs     + an empty line
+ *     2  notes
+ *     2  where the files are, what to do next */
+#include "cli.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, HALF = 50, TEXT = 512 };
+
+static const char *class_name(const cli_job *job, int32_t c)
+{
+    const char *name = rer_result_class_name(job->result, c);
+    return name == NULL ? "-" : name[0] == 0 ? "(empty)" : name;
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void print_size(const cli_job *job)
+{
+    const rer_summary *summary = rer_result_summary(job->result);
+    char number[32];
+    int64_t shape[3];
+    printf("%s sample%s, ", grouped(number, summary->n_samples), plural(summary->n_samples));
+    printf("%s classes, ", grouped(number, summary->n_classes));
+    printf("%s feature%s", grouped(number, summary->n_features), plural(summary->n_features));
+    if (rer_dataset_is_pictures(job->data, shape) && job->arguments->options.features == RER_HOG)
+        printf(" of pictures (built-in descriptor; an encoder's would do better)");
+    if (summary->n_unlabelled > 0 && summary->n_labelled > 0)
+        printf("; %s without a label", grouped(number, summary->n_unlabelled));
+    if (summary->n_invalid > 0)
+        printf("; %s left out", grouped(number, summary->n_invalid));
+    printf("\n");
+}
+
+static void print_findings(const cli_job *job)
+{
+    const rer_summary *summary = rer_result_summary(job->result);
+    char number[32];
+    int64_t wrong = isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
+    if (wrong > 0)
+        printf("About %s label%s look%s wrong (%.1f %%); ", grouped(number, wrong), plural(wrong),
+               wrong == 1 ? "s" : "", 100 * summary->noise_rate);
+    else
+        printf("Hardly any label looks wrong; ");
+    printf("%s %s flagged", grouped(number, summary->n_issues), summary->n_issues == 1 ? "is" : "are");
+    if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
+        printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
+    printf(".\n");
+    if (!isnan(summary->chi))
+        printf("Difficulty chi %.3f (near 1: hard to tell apart); %.1f %% are nearest to another class than their own.\n",
+               summary->chi, 100 * summary->error_rate);
+}
+
+/* "4.1x closer to 'cat' than to its own class" */
+static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other)
+{
+    double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
+    char times[32];
+    (void)snprintf(times, sizeof times, ratio < 99.95 ? "%.1fx" : ratio < 1000 ? "%.0fx" : "over 1000x", ratio);
+    if (ratio < 1.05)
+        (void)snprintf(out, size, "as close to '%s' as to its own class", other);
+    else if (sample->chi >= 1)
+        (void)snprintf(out, size, "%s closer to '%s' than to its own class", times, other);
+    else
+        (void)snprintf(out, size, "%s closer to its own class than to '%s'", times, other);
+}
+
+typedef struct suspect_line {
+    char who[TEXT], given[TEXT], suggested[TEXT], why[2 * TEXT];
+} suspect_line;
+
+static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width)
+{
+    rer_sample sample = rer_result_sample(job->result, row);
+    const char *id = rer_dataset_id(job->data, row);
+    char number[32];
+    (void)snprintf(number, sizeof number, "%lld", (long long)row);
+    (void)clean_text(line->who, TEXT, id != NULL ? id : number, id != NULL ? width : 20);
+    (void)clean_text(line->given, TEXT, class_name(job, sample.given), width);
+    (void)clean_text(line->suggested, TEXT, class_name(job, sample.suggested), width);
+    describe_reason(line->why, sizeof line->why, &sample, line->suggested);
+}
+
+static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)
+{
+    int width = text_width(title);
+    for (int64_t i = 0; i < count; i++) {
+        int columns = text_width((const char *)&lines[i] + member);
+        width = columns > width ? columns : width;
+    }
+    return width;
+}
+
+static void print_suspects(const cli_job *job)
+{
+    int64_t rows[SUSPECTS];
+    suspect_line lines[SUSPECTS];
+    int who = 0, given = 0, suggested = 0;
+    int64_t count = rer_result_suspects(job->result, SUSPECTS, rows);
+    const char *title = count > 0 && rer_dataset_id(job->data, rows[0]) != NULL ? "id" : "row";
+    /* Labels as wide as they are, then narrower until every line fits. */
+    for (int width = 40; width >= 8; width--) {
+        for (int64_t i = 0; i < count; i++)
+            fill_line(&lines[i], job, rows[i], width);
+        who = widest(lines, count, offsetof(suspect_line, who), title);
+        given = widest(lines, count, offsetof(suspect_line, given), "given");
+        suggested = widest(lines, count, offsetof(suspect_line, suggested), "suggested");
+        if (who + given + suggested + widest(lines, count, offsetof(suspect_line, why), "why") + 8 <= LINE_WIDTH)
+            break;
+    }
+    if (count == 0)
+        return;
+    printf("\n  %*s  ", who, title);
+    print_padded("given", given + 2);
+    print_padded("suggested", suggested + 2);
+    printf("why the label is suspicious\n");
+    for (int64_t i = 0; i < count; i++) {
+        printf("  %*s%s  ", who - text_width(lines[i].who), "", lines[i].who);
+        print_padded(lines[i].given, given + 2);
+        print_padded(lines[i].suggested, suggested + 2);
+        printf("%s\n", lines[i].why);
+    }
+}
+
+/* The classes of largest chi among those with samples, hardest first. */
+static int find_hardest(const cli_job *job, int32_t hardest[HARDEST])
+{
+    int count = 0;
+    for (int32_t c = 0; c < rer_result_summary(job->result)->n_classes; c++) {
+        const rer_class_summary *class = rer_result_class(job->result, c);
+        int at = count;
+        if (class == NULL || isnan(class->chi))
+            continue;
+        while (at > 0 && rer_result_class(job->result, hardest[at - 1])->chi < class->chi)
+            at--;
+        if (at >= HARDEST)
+            continue;
+        count += count < HARDEST;
+        memmove(&hardest[at + 1], &hardest[at], sizeof hardest[0] * (size_t)(count - 1 - at));
+        hardest[at] = c;
+    }
+    return count;
+}
+
+static void print_classes(const cli_job *job)
+{
+    int32_t hardest[HARDEST];
+    rer_pair pairs[PAIRS];
+    int n_hardest = find_hardest(job, hardest), n_pairs = (int)rer_result_pairs(job->result, PAIRS, pairs);
+    if (n_hardest == 0)
+        return;
+    printf("\n  ");
+    print_padded("hardest classes", HALF - 2);
+    printf("%s\n", n_pairs > 0 ? "most confused pairs" : "");
+    for (int i = 0; i < n_hardest || i < n_pairs; i++) {
+        char half[2 * TEXT] = "", number[32], a[TEXT], b[TEXT];
+        if (i < n_hardest) {
+            const rer_class_summary *class = rer_result_class(job->result, hardest[i]);
+            (void)clean_text(a, sizeof a, class_name(job, hardest[i]), 20);
+            (void)snprintf(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi, grouped(number, class->n_issues));
+        }
+        printf("  ");
+        print_padded(half, i < n_pairs ? HALF - 2 : text_width(half));
+        if (i < n_pairs) {
+            (void)clean_text(a, sizeof a, class_name(job, pairs[i].a), 16);
+            (void)clean_text(b, sizeof b, class_name(job, pairs[i].b), 16);
+            printf("%s / %s: %s", a, b, grouped(number, pairs[i].a_as_b + pairs[i].b_as_a));
+        }
+        printf("\n");
+    }
+}
+
+static void print_notes(const cli_job *job)
+{
+    int count = 0;
+    char text[TEXT];
+    while (rer_result_note(job->result, count) != NULL)
+        count++;
+    for (int i = 0; i < count && i < NOTES; i++) {
+        if (i == NOTES - 1 && count > NOTES)
+            (void)snprintf(text, sizeof text, "%d more in summary.json (--json prints it)", count - i);
+        else
+            (void)clean_text(text, sizeof text, rer_result_note(job->result, i), LINE_WIDTH - 6);
+        printf("%sNote: %s\n", i == 0 ? "\n" : "", text);
+    }
+    if (count == 0)
+        printf("\n");
+}
+
+static void print_files(const cli_arguments *arguments, bool has_labels)
+{
+    const char *out = arguments->out;
+    if (out != NULL)
+        printf("Written to %s: report.html, samples.csv, classes.csv, summary.json", out);
+    if (arguments->save_model != NULL)
+        printf("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
+    if (arguments->errors != NULL)
+        printf("%s%s", out != NULL || arguments->save_model != NULL ? "; " : "Written: ", arguments->errors);
+    if (out != NULL || arguments->save_model != NULL || arguments->errors != NULL)
+        printf("\n");
+    if (out == NULL)
+        printf("Add --out DIR for a report and a table of all samples.\n");
+    else if (has_labels)
+        printf("Look at report.html first; then check the samples that samples.csv flags (is_label_issue).\n");
+    else
+        printf("Look at samples.csv: suggested_label and suggestion_probability of every row.\n");
+}
+
+void print_summary(const cli_job *job)
+{
+    bool has_labels = rer_result_summary(job->result)->n_labelled > 0;
+    print_size(job);
+    if (has_labels) {
+        print_findings(job);
+        print_suspects(job);
+        print_classes(job);
+    } else {
+        printf("No labels were given: every row gets a suggested one, with its probability.\n");
+    }
+    print_notes(job);
+    print_files(job->arguments, has_labels);
+}
