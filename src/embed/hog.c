@@ -39,7 +39,7 @@ enum {
     MOST_CELLS = 8,    /* on a side */
     SMALLEST_CELL = 2, /* pixels */
     DIRECTIONS = 9,
-    SLOTS = 12,        /* a histogram while it is filled: 9 and 10 are 0 and 1 again, 11 fills up a vector */
+    SLOTS = 12,        /* of a histogram being filled: 9 and 10 are 0 and 1 again, 11 fills up a vector */
     LONGEST_INPUT = 1 << 20,
 };
 
@@ -49,10 +49,10 @@ static const double THUMBNAIL_WEIGHT = 0.5;
 
 typedef struct axis { /* how the pixels of one side share themselves out among its n cells */
     int64_t size, n;
-    int32_t before[LONGEST];            /* the cell centred at or before the pixel, plus 1: 0..n */
-    float share[LONGEST];               /* for that cell */
-    float share_after[LONGEST];         /* for the next */
-    int64_t first[MOST_CELLS + 1];      /* pixels of thumbnail cell j: first[j] .. first[j + 1] - 1 */
+    int32_t before[LONGEST];       /* the cell centred at or before the pixel, plus 1: 0..n */
+    float share[LONGEST];          /* for that cell */
+    float share_after[LONGEST];    /* for the next */
+    int64_t first[MOST_CELLS + 1]; /* pixels of thumbnail cell j: first[j] .. first[j + 1] - 1 */
 } axis;
 
 typedef struct gradient_row { /* [LONGEST] each, one picture row */
@@ -69,7 +69,8 @@ typedef struct workspace {
     float histogram[MOST_CELLS + 2][MOST_CELLS + 2][SLOTS];
     float cells[MOST_CELLS * MOST_CELLS * DIRECTIONS]; /* [n_y, n_x, 9] */
     float energy[MOST_CELLS * MOST_CELLS];             /* |cell|^2 */
-    float pixels[]; /* [small_height, small_width, channels], then planes [used, small_height + 2, small_width + 2] */
+    /* [small_height, small_width, channels], then planes [used, small_height + 2, small_width + 2] */
+    float pixels[];
 } workspace;
 
 /* ---- geometry ---------------------------------------------------------------------------- */
@@ -211,14 +212,15 @@ static inline float arctangent(float t)
 /* Gradients to the two directions beside each and the magnitude that each of them gets. */
 static void share_directions(gradient_row *row, int64_t w)
 {
-    const float per_radian = (float)(DIRECTIONS / 3.14159265358979323846);
+    const float half_turn = DIRECTIONS, per_radian = (float)(DIRECTIONS / 3.14159265358979323846);
 #pragma omp simd
     for (int64_t x = 0; x < w; x++) {
         float gx = row->gx[x], gy = row->gy[x], ax = fabsf(gx), ay = fabsf(gy);
         float large = ax > ay ? ax : ay, small = ax > ay ? ay : ax;
         float a = per_radian * arctangent(small / (large + FLT_MIN)); /* 0 / FLT_MIN where flat */
-        a = ay > ax ? DIRECTIONS * 0.5f - a : a;
-        a = gx * gy < 0 ? DIRECTIONS - a : a; /* 0..9, both ends included */
+        /* Mirrored by an offset and a sign: a difference under a condition would not vectorise. */
+        a = (ay > ax ? half_turn / 2 : 0) + (ay > ax ? -a : a);
+        a = (gx * gy < 0 ? half_turn : 0) + (gx * gy < 0 ? -a : a); /* 0..9, both ends included */
         float m = sqrtf(gx * gx + gy * gy);
         int32_t k = (int32_t)a;
         row->k[x] = k;

@@ -7,7 +7,7 @@
 #include "embed/hog.h"
 
 typedef struct span { /* the input pixels under one output pixel, along one axis */
-    int64_t first, last;              /* both included */
+    int64_t first, last;               /* both included */
     int64_t first_weight, last_weight; /* overlaps; those between have the full `weight` */
     int64_t weight;
 } span;
