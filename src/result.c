@@ -58,24 +58,18 @@ int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pair
     return n;
 }
 
-double rer_chi(float own, float other)
+double rer_chi(double own, double other)
 {
     if (isnan(own) || isnan(other))
         return NAN;
     if (own == other) /* 0 / 0 too */
         return 1;
-    return fmin((double)own / (double)other, RER_CHI_MAX);
+    return fmin(own / other, RER_CHI_MAX);
 }
 
 static double logistic(double x)
 {
     return 1 / (1 + exp(-x));
-}
-
-static int32_t predicted_class(const rer_result *result, int64_t row)
-{
-    bool keeps_label = result->given[row] >= 0 && result->own[row] <= result->other[row];
-    return keeps_label ? result->given[row] : result->suggested[row];
 }
 
 rer_sample rer_result_sample(const rer_result *result, int64_t row)
@@ -91,7 +85,7 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
         return sample;
     sample.is_issue = (result->flags[row] & RER_FLAG_ISSUE) != 0;
     sample.suggested = result->suggested[row];
-    sample.predicted = predicted_class(result, row);
+    sample.predicted = rer_predicted(result, row);
     sample.best_other_error = (double)result->other[row];
     double logit = (double)result->logit[row];
     if (sample.given < 0) {

@@ -29,8 +29,15 @@ struct rer_result {
 #define RER_CHI_MAX 1e6
 
 /* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */
-double rer_chi(float own, float other);
+double rer_chi(double own, double other);
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2 };
+
+/* Nearest class of all for a valid row: the given one where its error is not larger. */
+static inline int32_t rer_predicted(const rer_result *result, int64_t row)
+{
+    bool keeps_label = result->given[row] >= 0 && result->own[row] <= result->other[row];
+    return keeps_label ? result->given[row] : result->suggested[row];
+}
 
 #endif

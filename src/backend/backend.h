@@ -31,12 +31,12 @@ typedef struct rer_kernels {
     double (*dot_f64)(const double *a, const double *b, int64_t n);
     /* One row's products h_k = T.U_k become left-out squared errors in place:
      *     g_k = own + h_own - h_k,  d2_k = g_k + h_own - h_k + m_k,  h_k <- d2_k + gain g_k^2.
-     * True where some d2_k is so much smaller than own + scale_k that it has lost digits (then
-     * the caller refines it); scale [n] bounds |U_own|^2 + |U_k|^2 (m itself where m is exact). */
-    bool (*left_out_f32)(float *h, const float *m, const float *scale, double own, double h_own, double gain,
-                         int64_t n);
-    bool (*left_out_f64)(double *h, const double *m, const double *scale, double own, double h_own, double gain,
-                         int64_t n);
+     * True where some d2_k is below RER_CANCELLED_BELOW * (base + scale_k), the size of the terms
+     * that it is the difference of: it has lost digits then, and the caller refines it. */
+    bool (*left_out_f32)(float *h, const float *m, const float *scale, double base, double own, double h_own,
+                         double gain, int64_t n);
+    bool (*left_out_f64)(double *h, const double *m, const double *scale, double base, double own, double h_own,
+                         double gain, int64_t n);
     /* Direct |T + U_own - U_k|^2 and T.(T + U_own - U_k) where the expansion has lost digits. */
     void (*direct_f32)(const float *t, const float *u_own, const float *u_k, int64_t n, double *d2, double *g);
     void (*direct_f64)(const double *t, const double *u_own, const double *u_k, int64_t n, double *d2, double *g);
@@ -47,7 +47,7 @@ typedef struct rer_kernels {
     double (*log_sum_exp)(const float *d2, const float *log_n, double half_t, int64_t n);
 } rer_kernels;
 
-/* A class of entries that lost more than this factor to cancellation is recomputed directly. */
+/* Entries that lost more than this factor to cancellation are recomputed directly. */
 #define RER_CANCELLED_BELOW (1.0 / 64)
 
 const rer_kernels *rer_cpu_kernels(void);

@@ -30,8 +30,9 @@ rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *colum
 /* Each reads a header: dtype, order, shape and offset of the data within `bytes`. */
 rer_status rer_npy_header(rer_array *array, const rer_bytes *bytes, rer_error *error);
 rer_status rer_idx_header(rer_array *array, const rer_bytes *bytes, rer_error *error);
-/* The bytes of one member of a zip file, in place where it is stored uncompressed. */
-rer_status rer_npz_member(rer_bytes *member, const rer_input *input, rer_error *error);
+/* The bytes of one member of a zip file. Where it is stored uncompressed, that is a part of the input's
+ * bytes, which it takes over. */
+rer_status rer_npz_member(rer_bytes *member, rer_input *input, rer_error *error);
 /* The data set `input->member` of an HDF5 file, in place where it is contiguous. */
 rer_status rer_hdf5_open(rer_array *array, rer_bytes *data, rer_input *input, rer_error *error);
 

@@ -1,13 +1,240 @@
-/* Tables of numbers in CSV and TSV files. */
-#include "source/formats.h"
+/* Tables of numbers, with or without a header and a column of labels.
+ *
+ * 1. The first row is kept until it is complete; then it is known whether it is a header and which
+ *    column holds the labels.
+ * 2. Every later cell is parsed as it comes and each row goes to the spool as float. */
+#include "source/csv_rows.h"
+#include "source/number.h"
+#include "source/texts.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct table {
+    const rer_input *input;
+    const char *label_column; /* as the user named it, or NULL */
+    rer_texts_builder first;  /* cells of the first row */
+    bool decided, has_header;
+    bool counts_rows;      /* the first column has no name and counts 0, 1, 2...: an index, no feature */
+    int64_t columns, rows; /* the label's column included; rows without the header */
+    int64_t label;         /* column, or -1 */
+    int64_t filled;
+    float *row; /* [columns] */
+    rer_spool numbers;
+    rer_texts_builder labels;
+} table;
+
+/* ---- the first row ----------------------------------------------------------------------- */
+
+static bool is_number(const char *text)
+{
+    double value;
+    return rer_parse_number(text, (int64_t)strlen(text), &value);
+}
+
+/* Whether the cells but the label count 0, 1, 2...: a header as pandas writes it for a bare matrix. */
+static bool counts_columns(const table *t, int64_t label)
+{
+    char place[RER_INTEGER_TEXT], order[RER_INTEGER_TEXT];
+    bool by_place = true, by_order = true;
+    int64_t cells = 0;
+    for (int64_t c = 0; c < t->columns; c++) {
+        if (c == label)
+            continue;
+        (void)rer_integer_text(place, c, false);
+        (void)rer_integer_text(order, cells++, false);
+        by_place = by_place && strcmp(rer_text(&t->first.texts, c), place) == 0;
+        by_order = by_order && strcmp(rer_text(&t->first.texts, c), order) == 0;
+    }
+    return cells >= 2 && (by_place || by_order);
+}
+
+/* Names throughout; a row with some numbers in it is data, and its other cells are then mistakes. */
+static bool looks_like_header(const table *t, int64_t label)
+{
+    bool has_name = false;
+    for (int64_t c = 0; c < t->columns; c++) {
+        const char *text = rer_text(&t->first.texts, c);
+        if (c == label || text[0] == 0)
+            continue;
+        if (is_number(text))
+            return counts_columns(t, label);
+        has_name = true;
+    }
+    return has_name;
+}
+
+static int64_t find_name(const table *t, const char *name)
+{
+    for (int64_t c = 0; c < t->columns; c++)
+        if (strcmp(rer_text(&t->first.texts, c), name) == 0)
+            return c;
+    return -1;
+}
+
+static rer_status unknown_column(const table *t, rer_error *error)
+{
+    char list[500], quoted[60];
+    return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s' for the labels; %s: %s, or a number from 1 to %lld",
+                    t->input->name, rer_quote(quoted, sizeof quoted, t->label_column, (int64_t)strlen(t->label_column)),
+                    looks_like_header(t, -1) ? "its columns are" : "it has no header, its first row is",
+                    rer_texts_list(&t->first.texts, list, sizeof list), (long long)t->columns);
+}
+
+/* Decides on header and label column once the first row is complete. */
+static rer_status decide(table *t, rer_error *error)
+{
+    t->decided = true;
+    t->columns = t->first.texts.count;
+    t->label = -1;
+    if (t->label_column == NULL) {
+        t->has_header = looks_like_header(t, -1);
+    } else {
+        int64_t number = rer_column_number(t->label_column, t->columns), named = find_name(t, t->label_column);
+        t->has_header = looks_like_header(t, number) || (number < 0 && named >= 0);
+        t->label = t->has_header && named >= 0 ? named : number;
+        if (t->label < 0)
+            return unknown_column(t, error);
+        if (t->columns == 1)
+            return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides the labels in '%s'",
+                            t->input->name, t->label_column);
+    }
+    t->counts_rows = t->has_header && t->columns > 1 && t->label != 0 && rer_text(&t->first.texts, 0)[0] == 0;
+    return rer_allocate(&t->row, t->columns, sizeof *t->row, "a row of the table", error);
+}
+
+/* ---- the other rows ---------------------------------------------------------------------- */
+
+static rer_status not_a_number(const table *t, int64_t line, int64_t column, const char *text, int64_t length,
+                               rer_error *error)
+{
+    char quoted[80], name[80];
+    if (t->has_header)
+        (void)rer_quote(name, sizeof name, rer_text(&t->first.texts, column),
+                        (int64_t)strlen(rer_text(&t->first.texts, column)));
+    else
+        (void)snprintf(name, sizeof name, "%lld", (long long)column + 1);
+    return rer_fail(error, RER_BAD_INPUT, "%s: line %lld, column '%s': '%s' is not a number%s", t->input->name,
+                    (long long)line, name, rer_quote(quoted, sizeof quoted, text, length),
+                    line == 1 ? "; a header has no numbers in it"
+                              : "; features are numbers, and one column may be named as the labels");
+}
+
+static rer_status take_cell(table *t, int64_t line, int64_t column, const char *text, int64_t length, rer_error *error)
+{
+    double value;
+    if (column == t->label)
+        return rer_texts_add_checked(&t->labels, text, length, t->input->name, "line", line, error);
+    if (!rer_parse_number(text, length, &value))
+        return not_a_number(t, line, column, text, length, error);
+    if (column == 0)
+        t->counts_rows = t->counts_rows && value == (double)t->rows;
+    t->row[t->filled++] = (float)value;
+    return RER_OK;
+}
+
+static rer_status end_row(table *t, rer_error *error)
+{
+    int64_t count = t->filled;
+    t->filled = 0;
+    t->rows++;
+    return rer_spool_write(&t->numbers, t->row, count * (int64_t)sizeof *t->row, error);
+}
+
+static rer_status on_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
+                          rer_error *error)
+{
+    table *t = context;
+    if (t->decided)
+        return take_cell(t, line, column, text, length, error);
+    return rer_texts_add_checked(&t->first, text, length, t->input->name, "line", line, error);
+}
+
+static rer_status on_row(void *context, int64_t line, rer_error *error)
+{
+    table *t = context;
+    if (t->decided)
+        return end_row(t, error);
+    rer_status status = decide(t, error);
+    if (status != RER_OK || t->has_header)
+        return status;
+    for (int64_t c = 0; c < t->columns && status == RER_OK; c++) {
+        const char *text = rer_text(&t->first.texts, c);
+        status = take_cell(t, line, c, text, (int64_t)strlen(text), error);
+    }
+    return status == RER_OK ? end_row(t, error) : status;
+}
+
+/* ---- all --------------------------------------------------------------------------------- */
+
+/* strtod follows the locale, where 1.5 may be 1: the thread reads in "C" and then goes back. */
+static rer_status read_in_c_locale(table *t, rer_error *error)
+{
+    rer_csv_handler handler = {.cell = on_cell, .row = on_row, .context = t};
+    char delimiter = ',';
+    rer_status status = rer_csv_numbers_delimiter(t->input, &delimiter, error);
+    if (status != RER_OK)
+        return status;
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return rer_fail(error, RER_SYSTEM, "out of memory: %s needs the C locale", t->input->name);
+    locale_t before = uselocale(c_locale);
+    status = rer_csv_read(t->input, delimiter, &handler, NULL, error);
+    (void)uselocale(before);
+    freelocale(c_locale);
+    return status;
+}
+
+static rer_status check_table(const table *t, rer_error *error)
+{
+    if (t->rows == 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %s", t->input->name,
+                        t->has_header ? "a header but no rows" : "no rows");
+    if (t->counts_rows && t->rows > 1)
+        return rer_fail(error, RER_BAD_INPUT, "%s: the first column has no name and counts the rows: an index, not a "
+                        "feature; leave it out (pandas: index=False) or give it a name", t->input->name);
+    return RER_OK;
+}
+
+static rer_status make_array(rer_array *array, table *t, rer_error *error)
+{
+    rer_bytes bytes = RER_NO_BYTES;
+    rer_array made = {.dtype = RER_F32, .item_size = sizeof(float), .rank = 2, .fd = -1};
+    made.shape[0] = t->rows;
+    made.shape[1] = t->columns - (t->label >= 0);
+    made.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
+    rer_status status = rer_copy_text(&made.name, t->input->name, error);
+    if (status == RER_OK)
+        status = rer_spool_finish(&t->numbers, &bytes, error);
+    if (status != RER_OK) {
+        rer_array_close(&made);
+        return status;
+    }
+    rer_array_take(&made, &bytes);
+    *array = made;
+    return RER_OK;
+}
 
 rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input *input, const char *label_column,
                            rer_error *error)
 {
-    (void)array;
-    (void)labels;
-    (void)label_column;
-    return rer_fail(error, RER_BAD_INPUT, "%s: tables are not read yet", input->name);
+    table t = {.input = input, .label_column = labels != NULL ? label_column : NULL, .numbers = RER_EMPTY_SPOOL};
+    rer_status status = read_in_c_locale(&t, error);
+    if (status == RER_OK)
+        status = check_table(&t, error);
+    if (status == RER_OK)
+        status = make_array(array, &t, error);
+    if (status == RER_OK && labels != NULL) {
+        *labels = t.labels.texts;
+        t.labels.texts = (rer_texts){0};
+    }
+    rer_spool_drop(&t.numbers);
+    rer_texts_free(&t.labels.texts);
+    rer_texts_free(&t.first.texts);
+    free(t.row);
+    return status;
 }
 
 rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
@@ -15,6 +242,8 @@ rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path,
 {
     rer_input input = RER_NO_INPUT;
     rer_status status = rer_input_open(&input, path, error);
+    if (status == RER_OK && input.format != RER_TEXT)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is no table", path);
     if (status == RER_OK)
         status = rer_input_table(array, labels, &input, label_column, error);
     rer_input_close(&input);

@@ -17,6 +17,11 @@ rer_status rer_texts_add_checked(rer_texts_builder *builder, const char *text, i
 
 static inline const char *rer_text(const rer_texts *texts, int64_t i) { return texts->bytes + texts->offset[i]; }
 
+/* "'a', 'b', ..." as far as the buffer reaches, for messages. */
+const char *rer_texts_list(const rer_texts *texts, char *buffer, int64_t size);
+/* A column given by its number from 1 on -> from 0 on; -1 where the text is no such number. */
+int64_t rer_column_number(const char *text, int64_t columns);
+
 /* Fails unless the array has one value a row: [N] or [N, 1]. */
 rer_status rer_array_check_column(const rer_array *array, const char *what, rer_error *error);
 /* One text a row of an array of texts or integers. */

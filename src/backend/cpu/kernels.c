@@ -75,19 +75,17 @@ static void add_block(double *restrict sum, const float *restrict x, int64_t n)
 #undef REAL
 #undef REAL_NAME
 
-/* Smallest of d2 [n] that is below `limit`, its place in *place. */
-static float find_smallest(const float *d2, int32_t n, float limit, int32_t *place)
+/* Place of the smallest of d2 [n], the first of equals. */
+static int32_t find_smallest(const float *d2, int32_t n)
 {
-    float smallest = limit;
+    float smallest = INFINITY;
 #pragma omp simd reduction(min : smallest)
     for (int32_t k = 0; k < n; k++)
         smallest = d2[k] < smallest ? d2[k] : smallest;
-    *place = -1;
-    if (smallest < limit)
-        for (int32_t k = 0; k < n && *place < 0; k++)
-            if (d2[k] == smallest)
-                *place = k;
-    return smallest;
+    for (int32_t k = 0; k < n; k++)
+        if (d2[k] == smallest)
+            return k;
+    return 0;
 }
 
 #define SUM_PIECE 512 /* floats are added up at most this long before going into a double */
@@ -106,39 +104,39 @@ static double sum_of_roots(const float *d2, int32_t n)
     return total;
 }
 
+static void offer(rer_nearest *nearest, float d2, int32_t class)
+{
+    if (d2 < nearest->first) {
+        nearest->second = nearest->first;
+        nearest->second_class = nearest->first_class;
+        nearest->first = d2;
+        nearest->first_class = class;
+    } else if (d2 < nearest->second) {
+        nearest->second = d2;
+        nearest->second_class = class;
+    }
+}
+
 static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip)
 {
-    int32_t place;
-    bool skips = skip >= first_class && skip < first_class + n;
-    float skipped = skips ? d2[skip - first_class] : 0;
-    if (skips && isnan(skipped)) /* a missing own error adds nothing */
-        d2[skip - first_class] = 0;
+    float *skipped = skip >= first_class && skip < first_class + n ? d2 + (skip - first_class) : NULL;
+    float own = skipped != NULL ? *skipped : 0;
+    if (skipped != NULL && isnan(own)) /* a missing own error adds nothing */
+        *skipped = 0;
     nearest->sum += sum_of_roots(d2, n);
-    if (skips)
-        d2[skip - first_class] = INFINITY;
-    float best = find_smallest(d2, n, nearest->second, &place);
-    while (place >= 0) { /* at most twice */
-        if (best < nearest->first) {
-            nearest->second = nearest->first;
-            nearest->second_class = nearest->first_class;
-            nearest->first = best;
-            nearest->first_class = first_class + place;
-        } else {
-            nearest->second = best;
-            nearest->second_class = first_class + place;
-        }
-        float kept = d2[place];
-        int32_t hidden = place;
-        d2[hidden] = INFINITY;
-        best = find_smallest(d2, n, nearest->second, &place);
-        d2[hidden] = kept;
-        if (place == hidden)
-            break;
-        if (best >= nearest->second)
-            break;
+    if (skipped != NULL)
+        *skipped = INFINITY;
+    int32_t best = find_smallest(d2, n);
+    if (d2[best] < nearest->second) {
+        float kept = d2[best];
+        d2[best] = INFINITY;
+        int32_t next = find_smallest(d2, n);
+        offer(nearest, kept, first_class + best);
+        offer(nearest, d2[next], first_class + next);
+        d2[best] = kept;
     }
-    if (skips)
-        d2[skip - first_class] = skipped;
+    if (skipped != NULL)
+        *skipped = own;
 }
 
 /* e^x for x in -87..0 by 2^(x / ln 2) = 2^n 2^f, |f| <= 1/2, with a polynomial for 2^f (its Taylor

@@ -1,0 +1,238 @@
+/* The pipeline: source -> fit -> score -> judge. */
+#include "fit/model.h"
+#include "judge/judge.h"
+#include "score/score.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static int64_t peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+static rer_status copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
+{
+    rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
+    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
+        status = rer_copy_text(&result->names[c], names != NULL ? names[c] : texts->bytes + texts->offset[c], error);
+    return status;
+}
+
+/* A result with room for N rows, nothing scored yet and no label given. */
+static rer_status make_result(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
+{
+    rer_result *made = NULL;
+    rer_status status = rer_allocate(&made, 1, sizeof *made, "the result", error);
+    if (status != RER_OK)
+        return status;
+    made->N = N;
+    made->C = C;
+    made->options = *options;
+    status = rer_allocate(&made->given, N, sizeof *made->given, "labels", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->suggested, N, sizeof *made->suggested, "suggestions", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->own, N, sizeof *made->own, "errors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->other, N, sizeof *made->other, "errors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->logit, N, sizeof *made->logit, "scores", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->flags, N, sizeof *made->flags, "flags", error);
+    if (status != RER_OK) {
+        rer_result_free(made);
+        return status;
+    }
+    for (int64_t row = 0; row < N; row++)
+        made->given[row] = RER_NO_LABEL;
+    *result = made;
+    return RER_OK;
+}
+
+static rer_run make_run(rer_result *result, const rer_dataset *data, const rer_options *options,
+                        const rer_progress *progress)
+{
+    return (rer_run){
+        .data = data,
+        .options = options,
+        .kernels = rer_cpu_kernels(),
+        .pool = {.threads = rer_pool_threads(options->threads), .memory = options->memory, .progress = progress},
+        .result = result,
+        .N = data->N,
+        .D = data->D,
+        .C = result->C,
+    };
+}
+
+static void finish_summary(rer_result *result, const rer_model *model, const rer_dataset *data, double started)
+{
+    rer_summary *summary = &result->summary;
+    summary->n_samples = data->N;
+    summary->n_features = data->D;
+    summary->n_classes = result->C;
+    summary->shrinkage = model->shrinkage;
+    summary->temperature = model->temperature;
+    summary->seconds.read = data->seconds_read;
+    summary->seconds.total = rer_now() - started + data->seconds_read;
+    summary->peak_memory = peak_memory();
+}
+
+/* Score and judge: what rer_analyze and rer_score share. */
+static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_run *run, bool left_out,
+                                  const char *errors_path, rer_error *error)
+{
+    rer_ratio_sums sums = {0};
+    double start = rer_now();
+    rer_status status = rer_score_rows(&sums, model, run, left_out, errors_path, error);
+    double scored = rer_now();
+    if (status == RER_OK)
+        status = rer_judge(result, model, &sums, error);
+    result->summary.seconds.score = scored - start;
+    result->summary.seconds.judge = rer_now() - scored;
+    return status;
+}
+
+static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer_error *error)
+{
+    if (data->picture[0] == 0)
+        return RER_OK;
+    return rer_result_add_note(result, error,
+                               "the pictures went through %s; features from a real encoder would do better",
+                               data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
+}
+
+rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
+                              const char *errors_path, const rer_progress *progress, rer_error *error)
+{
+    double started = rer_now();
+    rer_result *made = NULL;
+    rer_model *model = NULL;
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
+                        data->features.name);
+    rer_status status = make_result(&made, data->N, data->labels.C, options, error);
+    if (status != RER_OK)
+        return status;
+    memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
+    rer_run run = make_run(made, data, options, progress);
+
+    status = copy_names(made, NULL, &data->labels.names, error);
+    if (status == RER_OK)
+        status = rer_model_make(&model, data->D, made->C, error);
+    if (status == RER_OK) {
+        made->model = model;
+        model->normalizer.kind = (rer_normalize)options->normalize;
+        model->reconstructor = rer_reconstructor_of(options->reconstructor);
+        for (int32_t c = 0; status == RER_OK && c < made->C; c++)
+            status = rer_copy_text(&model->names[c], made->names[c], error);
+    }
+    if (status == RER_OK)
+        status = model->reconstructor->fit(model, &run, error);
+    made->summary.seconds.fit = rer_now() - started;
+    if (status == RER_OK)
+        status = score_and_judge(made, model, &run, true, errors_path, error);
+    if (status == RER_OK)
+        status = note_pictures(made, data, error);
+    if (status != RER_OK) {
+        rer_result_free(made);
+        return status;
+    }
+    finish_summary(made, model, data, started);
+    *result = made;
+    return RER_OK;
+}
+
+rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
+                       const rer_progress *progress, rer_error *error)
+{
+    return rer_analyze_errors(result, data, options, NULL, progress, error);
+}
+
+/* ---- new rows against a model ------------------------------------------------------------ */
+
+typedef struct named_class {
+    const char *name;
+    int32_t class;
+} named_class;
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const named_class *)left)->name, ((const named_class *)right)->name);
+}
+
+/* The data's classes in the model's numbers: map [data's C]. */
+static rer_status match_classes(int32_t *map, const rer_model *model, const rer_dataset *data, rer_error *error)
+{
+    named_class *sorted = NULL;
+    rer_status status = rer_allocate(&sorted, model->C, sizeof *sorted, "class names", error);
+    for (int32_t c = 0; status == RER_OK && c < model->C; c++)
+        sorted[c] = (named_class){model->names[c], c};
+    if (status == RER_OK)
+        qsort(sorted, (size_t)model->C, sizeof *sorted, by_name);
+    for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
+        named_class wanted = {data->labels.names.bytes + data->labels.names.offset[c], 0};
+        const named_class *found = bsearch(&wanted, sorted, (size_t)model->C, sizeof *sorted, by_name);
+        char quoted[80];
+        if (found == NULL)
+            status = rer_fail(error, RER_BAD_INPUT,
+                              "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
+                              data->features.name, rer_quote(quoted, sizeof quoted, wanted.name,
+                                                             (int64_t)strlen(wanted.name)),
+                              model->C, model->names[0]);
+        else
+            map[c] = found->class;
+    }
+    free(sorted);
+    return status;
+}
+
+static rer_status give_labels(rer_result *result, const rer_model *model, const rer_dataset *data, rer_error *error)
+{
+    int32_t *map = NULL;
+    if (data->labels.codes == NULL)
+        return RER_OK;
+    rer_status status = rer_allocate(&map, data->labels.C, sizeof *map, "classes", error);
+    if (status == RER_OK)
+        status = match_classes(map, model, data, error);
+    for (int64_t row = 0; status == RER_OK && row < data->N; row++)
+        if (data->labels.codes[row] >= 0)
+            result->given[row] = map[data->labels.codes[row]];
+    free(map);
+    return status;
+}
+
+rer_status rer_score_errors(rer_result **result, const rer_model *model, const rer_dataset *data,
+                            const rer_options *options, const char *errors_path, const rer_progress *progress,
+                            rer_error *error)
+{
+    double started = rer_now();
+    rer_result *made = NULL;
+    if (data->D != model->D)
+        return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but the model was fitted on %lld",
+                        data->features.name, (long long)data->D, (long long)model->D);
+    rer_status status = make_result(&made, data->N, model->C, options, error);
+    if (status != RER_OK)
+        return status;
+    rer_run run = make_run(made, data, options, progress);
+    status = copy_names(made, model->names, NULL, error);
+    if (status == RER_OK)
+        status = give_labels(made, model, data, error);
+    if (status == RER_OK)
+        status = score_and_judge(made, model, &run, false, errors_path, error);
+    if (status != RER_OK) {
+        rer_result_free(made);
+        return status;
+    }
+    finish_summary(made, model, data, started);
+    *result = made;
+    return RER_OK;
+}
+
+rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *options,
+                     const rer_progress *progress, rer_error *error)
+{
+    return rer_score_errors(result, model, data, options, NULL, progress, error);
+}

@@ -1,0 +1,356 @@
+/* The centroid reconstructor, in steps:
+ *   1. class means (moments.c, pass 1);
+ *   2. W = within-class scatter (pass 2), S = W / dof, dof = N - C, tau = tr S / D,
+ *      S_a = (1 - a) S + a tau I = g g', root = g^-1, so that S_a^-1 = root' root;
+ *   3. a, the temperature and the noise rate by left-out likelihood (select.c);
+ *   4. left-out errors, block by block (centroid_rows.c).
+ * dof and tau are taken once from all data; leaving a row out removes it from its class mean and
+ * from W only. With --normalize minmax, unit or none the metric is the identity. */
+#include "fit/centroid.h"
+
+#include "core/tensors.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Rows that choose the shrinkage: enough for a stable choice, few enough that trying half a dozen
+ * values costs less than one scoring pass. */
+#define SAMPLE_LEAST 2000
+#define SAMPLE_MOST 5000
+#define SAMPLE_SHARE 16
+#define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
+#define SAMPLE_ROWS_MIN 500
+
+typedef struct centroid_state {
+    rer_centroid centroid;
+    rer_class_moments moments; /* owns mean, grand and n */
+} centroid_state;
+
+/* ---- the metric -------------------------------------------------------------------------- */
+
+static void *to_float(const double *values, int64_t count, rer_error *error)
+{
+    float *out = NULL;
+    if (rer_allocate(&out, count, sizeof(float), "the model in float", error) != RER_OK)
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)values[i];
+    return out;
+}
+
+/* Keeps `values` (then owned by *slot) in double, or a float copy of them. */
+static rer_status keep_real(void **slot, double *values, int64_t count, bool in_double, rer_error *error)
+{
+    *slot = in_double ? values : to_float(values, count, error);
+    if (!in_double)
+        free(values);
+    return *slot != NULL ? RER_OK : RER_SYSTEM;
+}
+
+/* pairs [C, C]: m_ck = |u_c|^2 + |u_k|^2 - 2 u_c.u_k, in double. */
+static rer_status make_pairs(rer_centroid *centroid, const double *u, const double *norm, rer_error *error)
+{
+    int64_t C = centroid->C;
+    double *pairs = NULL;
+    if (C > RER_CENTROID_PAIRS_MAX)
+        return RER_OK;
+    rer_status status = rer_allocate(&pairs, C * C, sizeof(double), "distances between classes", error);
+    if (status != RER_OK)
+        return status;
+    rer_multiply_f64(pairs, C, u, u, C, C, centroid->D);
+    for (int64_t c = 0; c < C; c++)
+        for (int64_t k = 0; k < C; k++) {
+            double m = norm[c] + norm[k] - 2 * pairs[c * C + k];
+            pairs[c * C + k] = c == k || m < 0 ? 0 : m;
+        }
+    return keep_real(&centroid->pairs, pairs, C * C, centroid->in_double, error);
+}
+
+rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
+{
+    int64_t C = centroid->C, D = centroid->D;
+    double *u = NULL, *norm = NULL;
+    rer_status status = rer_allocate(&u, (C + 1) * D, sizeof(double), "class means in the metric", error);
+    if (status == RER_OK)
+        status = rer_allocate(&norm, C, sizeof(double), "class means in the metric", error);
+    if (status != RER_OK)
+        goto done;
+    for (int64_t c = 0; c < C; c++)
+        for (int64_t j = 0; j < D; j++)
+            u[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
+    if (centroid->root != NULL) {
+        rer_multiply_triangle_f64(u, centroid->root, C, D);
+        centroid->root_real = centroid->in_double ? centroid->root : to_float(centroid->root, D * D, error);
+        status = centroid->root_real != NULL ? RER_OK : RER_SYSTEM;
+    }
+    for (int64_t c = 0; c < C; c++)
+        for (int64_t j = 0; j < D; j++)
+            norm[c] += u[c * D + j] * u[c * D + j];
+    if (status == RER_OK)
+        status = make_pairs(centroid, u, norm, error);
+    if (status == RER_OK) {
+        status = keep_real(&centroid->u, u, (C + 1) * D, centroid->in_double, error);
+        u = NULL;
+    }
+    if (status == RER_OK) {
+        status = keep_real(&centroid->norm, norm, C, centroid->in_double, error);
+        norm = NULL;
+    }
+done:
+    free(u);
+    free(norm);
+    if (status != RER_OK)
+        rer_centroid_clear(centroid);
+    return status;
+}
+
+static rer_status fail_singular(double a, rer_error *error)
+{
+    return rer_fail(error, RER_BAD_INPUT,
+                    "--shrinkage %g: the within-class covariance is singular (constant or duplicated features, or "
+                    "fewer samples than features); use --shrinkage auto or a value above 0",
+                    a);
+}
+
+rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+                                   rer_error *error)
+{
+    int64_t D = centroid->D;
+    if (scatter == NULL)
+        return rer_centroid_finish(centroid, error);
+    double trace = 0;
+    for (int64_t j = 0; j < D; j++)
+        trace += scatter[j * D + j];
+    double tau = trace / dof / (double)D;
+    rer_status status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t j = 0; j <= i; j++)
+            centroid->root[i * D + j] = (1 - a) / dof * scatter[i * D + j] + (i == j ? a * tau : 0);
+    double pivot = rer_invert_cholesky(centroid->root, D);
+    /* The scatter was summed in float: pivots below its rounding are zero. */
+    if (pivot < (double)D * 1e-7 && a == 0) {
+        rer_centroid_clear(centroid);
+        return fail_singular(a, error);
+    }
+    if (pivot <= 0) {
+        rer_centroid_clear(centroid);
+        return fail_singular(a, error);
+    }
+    centroid->weight = (1 - a) / dof;
+    return rer_centroid_finish(centroid, error);
+}
+
+void rer_centroid_clear(rer_centroid *centroid)
+{
+    if (!centroid->in_double)
+        free(centroid->root_real);
+    free(centroid->root);
+    free(centroid->u);
+    free(centroid->norm);
+    free(centroid->pairs);
+    centroid->root = NULL;
+    centroid->root_real = centroid->u = centroid->norm = centroid->pairs = NULL;
+}
+
+/* ---- fitting ----------------------------------------------------------------------------- */
+
+static void free_state(void *pointer)
+{
+    centroid_state *state = pointer;
+    if (state == NULL)
+        return;
+    rer_centroid_clear(&state->centroid);
+    rer_class_moments_free(&state->moments);
+    free(state);
+}
+
+static rer_status check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error)
+{
+    int32_t present = 0, usable = 0;
+    for (int32_t c = 0; c < run->C; c++) {
+        present += moments->n[c] > 0;
+        usable += moments->n[c] > 1;
+    }
+    const char *name = run->data->features.name;
+    if (present < 2)
+        return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",
+                        name, present, present == 1 ? "" : "es");
+    if (usable == 0)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: no class has two samples (%d classes, %lld labelled rows); are the labels really classes?",
+                        name, present, (long long)moments->labelled);
+    if (moments->all_equal)
+        return rer_fail(error, RER_BAD_INPUT, "%s: all %lld labelled rows are identical; nothing tells the classes apart",
+                        name, (long long)moments->labelled);
+    return RER_OK;
+}
+
+static int64_t sample_size(const rer_run *run)
+{
+    int64_t rows = rer_max(SAMPLE_LEAST, rer_min(SAMPLE_MOST, run->N / SAMPLE_SHARE));
+    return rer_min(rows, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
+}
+
+/* Rows whose classes are all constant have no scatter: the identity takes its place. */
+static bool has_scatter(const double *scatter, int64_t D)
+{
+    double trace = 0;
+    for (int64_t j = 0; j < D; j++)
+        trace += scatter[j * D + j];
+    return trace > 0;
+}
+
+static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_run *run, rer_error *error)
+{
+    rer_row_sample sample = {0};
+    rer_choice choice = {0};
+    double *scatter = NULL, dof = (double)(state->moments.labelled - run->C);
+    const rer_class_moments *moments = &state->moments;
+    bool whiten = model->normalizer.kind == RER_WHITEN;
+    rer_status status = rer_row_sample_pick(&sample, run, moments->n, sample_size(run), error);
+    if (status == RER_OK && whiten)
+        status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
+    if (status == RER_OK)
+        status = rer_within_scatter(scatter, &sample, moments, &model->normalizer, run, error);
+    if (status == RER_OK && whiten && !has_scatter(scatter, run->D)) {
+        free(scatter);
+        scatter = NULL;
+    }
+    if (status == RER_OK)
+        status = rer_centroid_choose(&choice, &state->centroid, scatter, dof, &sample, run, error);
+    if (status == RER_OK)
+        status = rer_centroid_set_metric(&state->centroid, scatter, dof, choice.shrinkage, error);
+    if (status == RER_OK) {
+        model->temperature = choice.temperature;
+        model->noise = choice.noise;
+        model->shrinkage = scatter != NULL ? choice.shrinkage : NAN;
+    }
+    free(scatter);
+    rer_row_sample_free(&sample);
+    return status;
+}
+
+static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+{
+    centroid_state *state = NULL;
+    rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    if (status == RER_OK)
+        status = rer_class_means(&state->moments, &model->normalizer, run, error);
+    if (status == RER_OK)
+        status = check_classes(&state->moments, run, error);
+    if (status == RER_OK) {
+        state->centroid = (rer_centroid){
+            .D = run->D,
+            .C = run->C,
+            .mean = state->moments.mean,
+            .grand = state->moments.grand,
+            .n = state->moments.n,
+            .in_double = state->moments.labelled < 4 * run->D,
+        };
+        status = fit_metric(model, state, run, error);
+    }
+    if (status != RER_OK) {
+        free_state(state);
+        return status;
+    }
+    memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
+    model->N = state->moments.labelled;
+    model->state = state;
+    return RER_OK;
+}
+
+/* ---- scoring ----------------------------------------------------------------------------- */
+
+static int64_t scratch(const rer_model *model, int64_t rows)
+{
+    return rer_centroid_scratch(&((const centroid_state *)model->state)->centroid, rows);
+}
+
+static void prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *memory)
+{
+    rer_centroid_prepare(&((const centroid_state *)model->state)->centroid, run->kernels, block, left_out, memory);
+}
+
+static void errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
+                   float *d2, void *memory)
+{
+    rer_centroid_tile(&((const centroid_state *)model->state)->centroid, run->kernels, block, first, classes, d2,
+                      memory);
+}
+
+/* ---- saving ------------------------------------------------------------------------------ */
+
+static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    const centroid_state *state = model->state;
+    const rer_centroid *centroid = &state->centroid;
+    int64_t C = model->C, D = model->D;
+    rer_status status = rer_tensors_add(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, centroid->mean, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(tensors, "centroid.grand_mean", RER_F64, 1, &D, centroid->grand, error);
+    if (status == RER_OK && centroid->root != NULL)
+        status = rer_tensors_add(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, centroid->root, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "centroid.weight", centroid->weight, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "centroid.in_double", centroid->in_double, error);
+    return status;
+}
+
+static rer_status load_arrays(centroid_state *state, const rer_model *model, const rer_tensors *tensors,
+                              rer_error *error)
+{
+    int64_t C = model->C, D = model->D;
+    double in_double = 0;
+    rer_status status = rer_tensors_copy(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, &state->moments.mean,
+                                         error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "centroid.grand_mean", RER_F64, 1, &D, &state->moments.grand, error);
+    if (status == RER_OK && rer_tensors_has(tensors, "centroid.root"))
+        status = rer_tensors_copy(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, &state->centroid.root, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "centroid.weight", &state->centroid.weight, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "centroid.in_double", &in_double, error);
+    state->centroid.in_double = in_double != 0;
+    return status;
+}
+
+static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+{
+    centroid_state *state = NULL;
+    rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    if (status == RER_OK)
+        status = rer_allocate(&state->moments.n, model->C, sizeof(int64_t), "class sizes", error);
+    if (status == RER_OK)
+        status = load_arrays(state, model, tensors, error);
+    if (status == RER_OK) {
+        memcpy(state->moments.n, model->n, (size_t)model->C * sizeof *model->n);
+        state->moments.labelled = model->N;
+        state->centroid.D = model->D;
+        state->centroid.C = model->C;
+        state->centroid.mean = state->moments.mean;
+        state->centroid.grand = state->moments.grand;
+        state->centroid.n = state->moments.n;
+        status = rer_centroid_finish(&state->centroid, error);
+    }
+    if (status != RER_OK) {
+        free_state(state);
+        return status;
+    }
+    model->state = state;
+    return RER_OK;
+}
+
+const rer_reconstructor rer_centroid_reconstructor = {
+    .name = "centroid",
+    .fit = fit,
+    .scratch = scratch,
+    .prepare = prepare,
+    .errors = errors,
+    .save = save,
+    .load = load,
+    .free = free_state,
+};

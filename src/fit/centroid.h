@@ -1,0 +1,55 @@
+/* centroid: a class is its mean, errors are taken in the metric of the pooled within-class
+ * covariance, and every row is scored by the model without it, in closed form. See centroid.c. */
+#ifndef RER_CENTROID_H
+#define RER_CENTROID_H
+
+#include "fit/moments.h"
+
+/* Up to this many classes their distances to each other are kept, [C, C]; above, they are made
+ * for each block. */
+#define RER_CENTROID_PAIRS_MAX 2048
+
+typedef struct rer_centroid {
+    int64_t D;
+    int32_t C;
+    const double *mean;  /* [C, D] class means */
+    const double *grand; /* [D] mean of all rows: what unlabelled and new rows are compared from */
+    const int64_t *n;    /* [C] */
+    double *root;        /* [D, D] lower: S_a^-1 = root' root; NULL: the metric is the identity */
+    double weight;       /* (1 - a) / dof: what a row adds to S_a; 0 with the identity */
+    /* For scoring, in the one precision that is used: */
+    bool in_double;
+    void *root_real; /* [D, D] root in that precision (in double: root itself) */
+    void *u;         /* [C + 1, D] (mu_k - grand) in the metric; row C is zero, the grand mean */
+    void *norm;      /* [C] |u_k|^2 */
+    void *pairs;     /* [C, C] |u_c - u_k|^2, or NULL past RER_CENTROID_PAIRS_MAX */
+} rer_centroid;
+
+/* Makes the metric of shrinkage a from the scatter (lower triangle, dof = rows - classes), or the
+ * identity where scatter is NULL, and all that scoring needs. mean, grand, n, C, D are set. */
+rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+                                   rer_error *error);
+/* The part of it that a loaded model repeats: from root and weight on. */
+rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error);
+void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made */
+
+/* Left-out squared errors of a block, in the precision of in_double:
+ * prepare once a block, then tiles of at most RER_CLASS_TILE classes, d2 [count, classes]. */
+int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows);
+void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                          bool left_out, void *scratch);
+void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
+                       int32_t classes, float *d2, void *scratch);
+/* The double build's own values, before they are rounded to float (in_double only). */
+void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                           int32_t first, int32_t classes, double *d2, void *scratch);
+
+/* Shrinkage, temperature and noise by the left-out likelihood of the labels seen (select.c). */
+typedef struct rer_choice {
+    double shrinkage, temperature, noise, likelihood;
+} rer_choice;
+
+rer_status rer_centroid_choose(rer_choice *choice, const rer_centroid *model, const double *scatter, double dof,
+                               const rer_row_sample *sample, const rer_run *run, rer_error *error);
+
+#endif

@@ -1,0 +1,92 @@
+/* Left-out squared errors of a block of rows under the centroid model, in float or double.
+ *
+ * For a row x of class c with n = n_c (all in the metric S_a^-1 = root' root):
+ *   T = (x - mu_c) root'          own = |T|^2        h_k = T . u_k      m_ck = |u_c - u_k|^2
+ *   beta = (1 - a) / dof * n / (n - 1)               den = 1 - beta own
+ *   d2_k = own + 2 (h_c - h_k) + m_ck                g_k = own + h_c - h_k
+ * left out:  other classes  d2_k + g_k^2 beta / den,   own class  (n / (n - 1))^2 own / den.
+ * Rows without a label and new rows have the grand mean (u = 0) in the place of mu_c; nothing is
+ * left out of the model for them. A row alone in its class takes d2_k as it is; its own is NaN.
+ *
+ * The sums lose digits where x lies much nearer to mu_k than to mu_c; such entries are recomputed
+ * from T + u_c - u_k directly. */
+#include "fit/centroid.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What one row brings to all its classes. */
+typedef struct row_terms {
+    double own, h_own; /* |T|^2, T.u_c */
+    double gain;       /* beta / den, 0 where nothing is left out */
+    double own_error;  /* left-out squared error under its own class */
+    int32_t reference; /* its class, or C for the grand mean */
+} row_terms;
+
+/* beta / den and the own-class error, all in double. */
+static void leave_out(row_terms *terms, const rer_centroid *centroid, int32_t c, bool left_out)
+{
+    terms->gain = 0;
+    terms->own_error = terms->own;
+    if (c < 0 || !left_out)
+        return;
+    double n = (double)centroid->n[c];
+    if (n < 2) {
+        terms->own_error = NAN;
+        return;
+    }
+    double beta = centroid->weight * n / (n - 1);
+    double den = 1 - beta * terms->own;
+    /* den > 0 in exact arithmetic; rounding may touch 0 where the row alone spans a direction. */
+    den = den > 1e-12 ? den : 1e-12;
+    terms->gain = beta / den;
+    terms->own_error = (n / (n - 1)) * (n / (n - 1)) * terms->own / den;
+}
+
+#define REAL float
+#define REAL_NAME(name) name##_f32
+#define REAL_KERNEL(name) kernels->name##_f32
+#include "fit/centroid_rows.inc"
+#undef REAL
+#undef REAL_NAME
+#undef REAL_KERNEL
+#define REAL double
+#define REAL_NAME(name) name##_f64
+#define REAL_KERNEL(name) kernels->name##_f64
+#include "fit/centroid_rows.inc"
+#undef REAL
+#undef REAL_NAME
+#undef REAL_KERNEL
+
+int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows)
+{
+    return centroid->in_double ? scratch_bytes_f64(centroid, rows) : scratch_bytes_f32(centroid, rows);
+}
+
+void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                          bool left_out, void *scratch)
+{
+    if (centroid->in_double)
+        prepare_f64(centroid, kernels, block, left_out, scratch);
+    else
+        prepare_f32(centroid, kernels, block, left_out, scratch);
+}
+
+void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                           int32_t first, int32_t classes, double *d2, void *scratch)
+{
+    tile_f64(centroid, kernels, block, first, classes, d2, scratch);
+}
+
+void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
+                       int32_t classes, float *d2, void *scratch)
+{
+    if (!centroid->in_double) {
+        tile_f32(centroid, kernels, block, first, classes, d2, scratch);
+        return;
+    }
+    block_scratch_f64 parts = lay_out_f64(centroid, block->count, scratch);
+    tile_f64(centroid, kernels, block, first, classes, parts.tile, scratch);
+    for (int64_t i = 0; i < block->count * classes; i++)
+        d2[i] = (float)parts.tile[i];
+}

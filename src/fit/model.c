@@ -1,0 +1,237 @@
+/* Models: the list of reconstructors, saving and loading. */
+#include "fit/model.h"
+
+#include "core/tensors.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FORMAT "1"
+
+/* In the order of rer_reconstructor_kind. */
+static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor};
+static const char *const normalize_names[] = {"whiten", "minmax", "unit", "none"};
+
+const rer_reconstructor *rer_reconstructor_of(int32_t kind)
+{
+    return reconstructors[kind];
+}
+
+const rer_reconstructor *rer_reconstructor_named(const char *name)
+{
+    for (int i = 0; i < (int)(sizeof reconstructors / sizeof *reconstructors); i++)
+        if (name != NULL && strcmp(reconstructors[i]->name, name) == 0)
+            return reconstructors[i];
+    return NULL;
+}
+
+void rer_model_free(rer_model *model)
+{
+    if (model == NULL)
+        return;
+    if (model->reconstructor != NULL)
+        model->reconstructor->free(model->state);
+    for (int32_t c = 0; model->names != NULL && c < model->C; c++)
+        free(model->names[c]);
+    free(model->names);
+    free(model->n);
+    rer_normalizer_free(&model->normalizer);
+    free(model);
+}
+
+rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error)
+{
+    rer_model *made = NULL;
+    rer_status status = rer_allocate(&made, 1, sizeof *made, "the model", error);
+    if (status == RER_OK) {
+        made->D = D;
+        made->C = C;
+        status = rer_allocate(&made->n, C, sizeof *made->n, "class sizes", error);
+    }
+    if (status == RER_OK)
+        status = rer_allocate(&made->names, C, sizeof *made->names, "class names", error);
+    if (status != RER_OK) {
+        rer_model_free(made);
+        return status;
+    }
+    *model = made;
+    return RER_OK;
+}
+
+/* ---- saving ------------------------------------------------------------------------------ */
+
+static rer_status save_names(const rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    json_t *names = json_array();
+    bool right = names != NULL;
+    for (int32_t c = 0; right && c < model->C; c++)
+        right = json_array_append_new(names, json_string(model->names[c])) == 0;
+    char *text = right ? json_dumps(names, JSON_COMPACT) : NULL;
+    json_decref(names);
+    if (text == NULL)
+        return rer_fail(error, RER_SYSTEM, "out of memory: class names");
+    rer_status status = rer_tensors_set_text(tensors, "class_names", text, error);
+    free(text);
+    return status;
+}
+
+static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    rer_status status = rer_tensors_set_text(tensors, "format", "rer model " FORMAT, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_text(tensors, "reconstructor", model->reconstructor->name, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_text(tensors, "normalize", normalize_names[model->normalizer.kind], error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "temperature", model->temperature, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "noise", model->noise, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "shrinkage", model->shrinkage, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "rows", (double)model->N, error);
+    if (status == RER_OK)
+        status = save_names(model, tensors, error);
+    int64_t C = model->C, D = model->D;
+    if (status == RER_OK)
+        status = rer_tensors_add(tensors, "class_sizes", RER_I64, 1, &C, model->n, error);
+    if (status == RER_OK && model->normalizer.low != NULL)
+        status = rer_tensors_add(tensors, "normalize.low", RER_F64, 1, &D, model->normalizer.low, error);
+    if (status == RER_OK && model->normalizer.low != NULL)
+        status = rer_tensors_add(tensors, "normalize.factor", RER_F64, 1, &D, model->normalizer.factor, error);
+    return status;
+}
+
+rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error)
+{
+    rer_tensors *tensors = NULL;
+    rer_status status = rer_tensors_make(&tensors, error);
+    if (status == RER_OK)
+        status = save_common(model, tensors, error);
+    if (status == RER_OK)
+        status = model->reconstructor->save(model, tensors, error);
+    if (status == RER_OK)
+        status = rer_tensors_write(tensors, path, error);
+    rer_tensors_free(tensors);
+    return status;
+}
+
+/* ---- loading ----------------------------------------------------------------------------- */
+
+static rer_status load_names(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    const char *text = rer_tensors_text(tensors, "class_names");
+    json_t *names = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    rer_status status = RER_OK;
+    if (json_array_size(names) != (size_t)model->C)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: the class names are not those of %d classes", path, model->C);
+    for (int32_t c = 0; status == RER_OK && c < model->C; c++) {
+        const char *name = json_string_value(json_array_get(names, (size_t)c));
+        status = name != NULL ? rer_copy_text(&model->names[c], name, error)
+                              : rer_fail(error, RER_BAD_INPUT, "%s: the name of class %d is no text", path, c);
+    }
+    json_decref(names);
+    return status;
+}
+
+static rer_status load_sizes(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    int64_t C = model->C, *sizes = NULL;
+    rer_status status = rer_tensors_copy(tensors, "class_sizes", RER_I64, 1, &C, &sizes, error);
+    for (int32_t c = 0; status == RER_OK && c < model->C; c++) {
+        model->n[c] = sizes[c];
+        if (sizes[c] < 0)
+            status = rer_fail(error, RER_BAD_INPUT, "%s: class %d has %lld samples", path, c, (long long)sizes[c]);
+    }
+    free(sizes);
+    return status;
+}
+
+static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    const char *name = rer_tensors_text(tensors, "normalize");
+    int kind = 0;
+    while (kind <= RER_NONE && (name == NULL || strcmp(name, normalize_names[kind]) != 0))
+        kind++;
+    if (kind > RER_NONE)
+        return rer_fail(error, RER_BAD_INPUT, "%s: the model's normalisation '%.40s' is unknown", path,
+                        name != NULL ? name : "");
+    model->normalizer.kind = (rer_normalize)kind;
+    if (kind != RER_MINMAX)
+        return RER_OK;
+    rer_status status = rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "normalize.factor", RER_F64, 1, &model->D, &model->normalizer.factor, error);
+    return status;
+}
+
+static rer_status load_common(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    double rows = 0;
+    rer_status status = load_names(model, tensors, path, error);
+    if (status == RER_OK)
+        status = load_sizes(model, tensors, path, error);
+    if (status == RER_OK)
+        status = load_normalizer(model, tensors, path, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "temperature", &model->temperature, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "noise", &model->noise, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "shrinkage", &model->shrinkage, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "rows", &rows, error);
+    if (status == RER_OK && !(isfinite(model->temperature) && model->temperature >= 0 && model->noise >= 0 &&
+                              model->noise <= 1 && rows >= 2 && rows < 1e15))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: temperature %g, noise %g or rows %g are out of range", path,
+                          model->temperature, model->noise, rows);
+    if (status == RER_OK)
+        model->N = (int64_t)rows;
+    return status;
+}
+
+/* C and D from the class means, the one array that every model of ours starts from. */
+static rer_status read_sizes(const rer_tensors *tensors, const char *path, int64_t shape[RER_TENSOR_RANK_MAX],
+                             rer_error *error)
+{
+    int32_t rank = 0;
+    const char *format = rer_tensors_text(tensors, "format");
+    if (format == NULL || strcmp(format, "rer model " FORMAT) != 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: this is no rer model of format " FORMAT " (it says '%.40s')", path,
+                        format != NULL ? format : "nothing");
+    rer_status status = rer_tensors_shape(tensors, "centroid.mean", &rank, shape, error);
+    if (status == RER_OK && (rank != 2 || shape[0] < 2 || shape[0] > INT32_MAX || shape[1] < 1 ||
+                             shape[1] > INT32_MAX / 2))
+        return rer_fail(error, RER_BAD_INPUT, "%s: the class means have no usable shape", path);
+    return status;
+}
+
+rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
+{
+    rer_tensors *tensors = NULL;
+    rer_model *made = NULL;
+    int64_t shape[RER_TENSOR_RANK_MAX] = {0};
+    rer_status status = rer_tensors_read(&tensors, path, error);
+    if (status == RER_OK)
+        status = read_sizes(tensors, path, shape, error);
+    if (status == RER_OK)
+        status = rer_model_make(&made, shape[1], (int32_t)shape[0], error);
+    if (status == RER_OK)
+        status = load_common(made, tensors, path, error);
+    if (status == RER_OK) {
+        const char *name = rer_tensors_text(tensors, "reconstructor");
+        made->reconstructor = rer_reconstructor_named(name);
+        status = made->reconstructor != NULL ? made->reconstructor->load(made, tensors, error)
+                                             : rer_fail(error, RER_BAD_INPUT, "%s: unknown reconstructor '%.40s'", path,
+                                                        name != NULL ? name : "");
+    }
+    rer_tensors_free(tensors);
+    if (status != RER_OK) {
+        rer_model_free(made);
+        return status;
+    }
+    *model = made;
+    return RER_OK;
+}

@@ -1,0 +1,52 @@
+/* A fitted model, and the table of functions that a reconstructor fills in. */
+#ifndef RER_MODEL_H
+#define RER_MODEL_H
+
+#include "run.h"
+
+typedef struct rer_reconstructor rer_reconstructor;
+typedef struct rer_tensors rer_tensors; /* core/tensors.h, named arrays of a saved model */
+
+struct rer_model {
+    const rer_reconstructor *reconstructor;
+    void *state; /* the reconstructor's own */
+    rer_normalizer normalizer;
+    int64_t D;
+    int32_t C;
+    int64_t N;     /* rows it was fitted on */
+    int64_t *n;    /* [C] of each class */
+    char **names;  /* [C] */
+    /* What the labels seen say, found by their left-out likelihood: */
+    double temperature; /* t: class posterior ~ n_k exp(-t d2_k / 2) */
+    double noise;       /* eta of the uniform noise channel */
+    double shrinkage;   /* NaN where it plays no part */
+};
+
+/* A reconstructor turns a block of rows into squared errors under each class.
+ * `left_out`: the rows are those that the model was fitted on, and each is scored by the model
+ * without it; otherwise they are new. */
+struct rer_reconstructor {
+    const char *name;
+    rer_status (*fit)(rer_model *model, const rer_run *run, rer_error *error);
+    int64_t (*scratch)(const rer_model *model, int64_t rows);
+    /* Once a block; `scratch` then belongs to it until its last errors call. */
+    void (*prepare)(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *scratch);
+    /* d2 [count, classes]: squared errors of classes first..first+classes-1 (at most
+     * RER_CLASS_TILE); NaN for the own class of a sample that is alone in it. */
+    void (*errors)(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
+                   float *d2, void *scratch);
+    rer_status (*save)(const rer_model *model, rer_tensors *tensors, rer_error *error);
+    rer_status (*load)(rer_model *model, const rer_tensors *tensors, rer_error *error);
+    void (*free)(void *state);
+};
+
+#define RER_CLASS_TILE 1024
+
+/* A model with its arrays but nothing in them. */
+rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);
+
+extern const rer_reconstructor rer_centroid_reconstructor;
+const rer_reconstructor *rer_reconstructor_of(int32_t kind);
+const rer_reconstructor *rer_reconstructor_named(const char *name);
+
+#endif

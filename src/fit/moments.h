@@ -1,0 +1,39 @@
+/* Class sums and, around the class means, the within-class scatter: two passes over the data. */
+#ifndef RER_MOMENTS_H
+#define RER_MOMENTS_H
+
+#include "fit/model.h"
+
+typedef struct rer_class_moments {
+    int64_t *n;     /* [C] */
+    double *mean;   /* [C, D]; class sums until rer_class_means ends */
+    double *grand;  /* [D] mean of all labelled rows */
+    int64_t labelled;
+    bool all_equal; /* every labelled row is the same */
+} rer_class_moments;
+
+/* Pass 1: counts, class means and feature ranges (minmax) of the labelled rows. */
+rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run,
+                           rer_error *error);
+
+/* Rows kept in memory for choosing the shrinkage: a class-stratified random sample. */
+typedef struct rer_row_sample {
+    int64_t count;
+    int64_t *row;   /* [count] ascending */
+    float *x;       /* [count, D] */
+    double *scale;  /* [count] */
+    int32_t *code;  /* [count] */
+} rer_row_sample;
+
+rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
+                               rer_error *error);
+void rer_row_sample_free(rer_row_sample *sample);
+
+/* Pass 2: scatter [D, D] (lower triangle) = sum of r r', r the residuals of labelled rows; NULL
+ * leaves that out and only fills the sample's rows. */
+rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                              const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
+
+void rer_class_moments_free(rer_class_moments *moments);
+
+#endif

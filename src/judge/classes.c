@@ -1,0 +1,163 @@
+/* What the classes are taken for: confused pairs, error rate and entropy of given -> predicted,
+ * and each class's own numbers. */
+#include "judge/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Samples of class `from` whose nearest class is `to`. */
+typedef struct confusion {
+    int32_t from, to;
+    int64_t count;
+} confusion;
+
+static int by_classes(const void *left, const void *right)
+{
+    const confusion *a = left, *b = right;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+static int by_count(const void *left, const void *right)
+{
+    const rer_pair *a = left, *b = right;
+    int64_t x = a->a_as_b + a->b_as_a, y = b->a_as_b + b->b_as_a;
+    if (x != y)
+        return x > y ? -1 : 1;
+    if (a->a != b->a)
+        return a->a < b->a ? -1 : 1;
+    return a->b < b->b ? -1 : a->b > b->b;
+}
+
+static bool is_scored(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
+}
+
+/* Every distinct given -> predicted that differ, sorted by class, with its count. */
+static rer_status list_confusions(confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+{
+    confusion *all = NULL;
+    int64_t capacity = 0, used = 0, kept = 0;
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t predicted = rer_predicted(result, row);
+        if (!is_scored(result, row) || predicted == result->given[row])
+            continue;
+        rer_status status = rer_grow(&all, &capacity, used + 1, sizeof *all, "confused samples", error);
+        if (status != RER_OK) {
+            free(all);
+            return status;
+        }
+        all[used++] = (confusion){result->given[row], predicted, 1};
+    }
+    if (used > 0)
+        qsort(all, (size_t)used, sizeof *all, by_classes);
+    for (int64_t i = 0; i < used; i++) {
+        if (kept > 0 && by_classes(&all[kept - 1], &all[i]) == 0)
+            all[kept - 1].count++;
+        else
+            all[kept++] = all[i];
+    }
+    *list = all;
+    *count = kept;
+    return RER_OK;
+}
+
+/* Pairs without direction: each a -> b with a < b looks b -> a up, and a lone b -> a counts too. */
+static rer_status make_pairs(rer_result *result, const confusion *list, int64_t count, rer_error *error)
+{
+    rer_status status = rer_allocate(&result->pairs, count, sizeof *result->pairs, "confused pairs", error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        confusion back = {.from = list[i].to, .to = list[i].from};
+        const confusion *found = bsearch(&back, list, (size_t)count, sizeof *list, by_classes);
+        if (list[i].from > list[i].to && found != NULL)
+            continue; /* told from the other side */
+        int64_t reverse = found != NULL ? found->count : 0;
+        result->pairs[result->n_pairs++] = list[i].from < list[i].to
+                                               ? (rer_pair){list[i].from, list[i].to, list[i].count, reverse}
+                                               : (rer_pair){list[i].to, list[i].from, reverse, list[i].count};
+    }
+    if (result->n_pairs > 0)
+        qsort(result->pairs, (size_t)result->n_pairs, sizeof *result->pairs, by_count);
+    return status;
+}
+
+/* Entropy of given -> predicted, averaged over samples, relative to log C. */
+static double transition_entropy(const rer_result *result, const confusion *list, int64_t count,
+                                 const int64_t *scored, int64_t total)
+{
+    double entropy = 0;
+    for (int64_t i = 0; i < count;) {
+        int32_t from = list[i].from;
+        int64_t wrong = 0;
+        double n = (double)scored[from];
+        for (; i < count && list[i].from == from; i++) {
+            double p = (double)list[i].count / n;
+            entropy -= n * p * log(p);
+            wrong += list[i].count;
+        }
+        double right = (double)(scored[from] - wrong) / n;
+        entropy -= right > 0 ? n * right * log(right) : 0;
+    }
+    return total > 0 ? entropy / (double)total / log(result->C) : 0;
+}
+
+static void sum_classes(rer_result *result, int64_t *scored)
+{
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t c = result->given[row];
+        if (c < 0 || (result->flags[row] & RER_FLAG_INVALID) != 0)
+            continue;
+        rer_class_summary *class = &result->classes[c];
+        class->n++;
+        class->n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
+        if (!is_scored(result, row))
+            continue;
+        scored[c]++;
+        class->chi += rer_chi((double)result->own[row], (double)result->other[row]);
+        class->own_error += (double)result->own[row];
+        class->noise_rate += 1 / (1 + exp(-(double)result->logit[row]));
+    }
+    for (int32_t c = 0; c < result->C; c++) {
+        rer_class_summary *class = &result->classes[c];
+        double n = scored[c] > 0 ? (double)scored[c] : NAN;
+        class->chi /= n;
+        class->own_error /= n;
+        class->noise_rate /= n;
+        class->most_confused_with = -1;
+    }
+}
+
+rer_status rer_judge_classes(rer_result *result, rer_error *error)
+{
+    confusion *list = NULL;
+    int64_t count = 0, wrong = 0, total = 0, *scored = NULL, *most = NULL;
+    rer_status status = rer_allocate(&result->classes, result->C, sizeof *result->classes, "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&scored, result->C, sizeof *scored, "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&most, result->C, sizeof *most, "classes", error);
+    if (status == RER_OK)
+        status = list_confusions(&list, &count, result, error);
+    if (status == RER_OK)
+        status = make_pairs(result, list, count, error);
+    if (status == RER_OK) {
+        sum_classes(result, scored);
+        for (int32_t c = 0; c < result->C; c++)
+            total += scored[c];
+        for (int64_t i = 0; i < count; i++) {
+            wrong += list[i].count;
+            if (list[i].count > most[list[i].from]) {
+                most[list[i].from] = list[i].count;
+                result->classes[list[i].from].most_confused_with = list[i].to;
+            }
+        }
+        result->summary.error_rate = total > 0 ? (double)wrong / (double)total : NAN;
+        result->summary.transition_entropy = transition_entropy(result, list, count, scored, total);
+    }
+    free(list);
+    free(scored);
+    free(most);
+    return status;
+}

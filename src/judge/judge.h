@@ -1,0 +1,29 @@
+/* From O(N) errors to answers: probability, noise rate, threshold, flags, classes, pairs. */
+#ifndef RER_JUDGE_H
+#define RER_JUDGE_H
+
+#include "score/score.h"
+
+/* Fills the rest of the result: logit, flags, summary, classes, pairs, notes. */
+rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio_sums *sums, rer_error *error);
+
+/* The parts, each in its own file. */
+
+/* mistakenness = logistic(w (d2_own - min d2_other) + b). */
+typedef struct rer_calibration {
+    double w, b;
+} rer_calibration;
+rer_calibration rer_calibrate(const rer_model *model);
+
+/* eta = (chi0 - chi_rand) / (1 - chi_rand) in 0..1, 0 where chi_rand = 1. */
+double rer_noise_rate(double chi0, double chi_rand);
+/* The paper's threshold on chi. */
+double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_max);
+
+/* Confused pairs, error rate, entropy, and the classes' part of the summary. */
+rer_status rer_judge_classes(rer_result *result, rer_error *error);
+
+rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

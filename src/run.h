@@ -1,0 +1,42 @@
+/* What the stages share while one analysis runs, and the blocks that flow through them. */
+#ifndef RER_RUN_H
+#define RER_RUN_H
+
+#include "backend/backend.h"
+#include "core/pool.h"
+#include "fit/normalize.h"
+#include "result.h"
+#include "source/dataset.h"
+
+/* Rows of a block. Sums are made per block and added in block order, so this number is part of
+ * the result's bits: it never follows the machine or the memory cap. */
+#define RER_BLOCK 1024
+
+typedef struct rer_run {
+    const rer_dataset *data;
+    const rer_options *options;
+    const rer_kernels *kernels;
+    rer_pool pool;
+    rer_result *result; /* given [N] and flags [N] hold for every pass */
+    int64_t N, D;
+    int32_t C;
+} rer_run;
+
+typedef struct rer_block {
+    int64_t first, count;
+    float *x;            /* [count, D] as read; min-max scaled where that is asked for */
+    double *scale;       /* [count] factor that makes the row the one that is modelled */
+    int32_t *code;       /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
+} rer_block;
+
+enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };
+
+int64_t rer_run_blocks(const rer_run *run);
+/* Bytes of scratch that a block needs. */
+int64_t rer_block_scratch(const rer_run *run);
+/* Reads and normalises block `item` into memory carved from *cursor. A row with NaN or Inf is
+ * an error or, with --drop-invalid, gets the code RER_INVALID_ROW and its flag in the result. */
+rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
+                          void *cursor, rer_error *error);
+
+#endif

@@ -1,0 +1,212 @@
+/* The scoring pass. A worker reads a block, gets its squared errors class tile by class tile, and
+ * reduces each row to its own error, its nearest other classes and the sum over all; sums over
+ * rows are committed in block order. Nothing of size C x N is kept. */
+#include "score/score.h"
+
+#include "core/output.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct score_pass {
+    const rer_model *model;
+    const rer_run *run;
+    bool left_out;
+    rer_ratio_sums *sums;
+    rer_output *errors; /* NULL: not wanted */
+    float *log_n;       /* [C] */
+} score_pass;
+
+/* A worker's scratch, in this order; the block's own memory comes last. */
+typedef struct score_scratch {
+    rer_block block;
+    rer_ratio_sums sums;
+    rer_nearest *nearest; /* [rows] */
+    float *own;           /* [rows] squared own error, NaN: missing */
+    double *log_sum;      /* [rows] of n_k exp(-t d2_k / 2), for rows without a label */
+    float *tile;          /* [rows, RER_CLASS_TILE] */
+    float *columns;       /* [rows, C] errors for the file, NULL where not wanted */
+    void *reconstructor;
+} score_scratch;
+
+static int64_t scratch_bytes(const score_pass *pass)
+{
+    int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
+    int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
+    bytes += rows * (int64_t)(sizeof(rer_nearest) + sizeof(float) + sizeof(double)) + rows * tile * 4;
+    if (pass->errors != NULL)
+        bytes += rows * pass->model->C * 4;
+    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 8 * 64;
+}
+
+static score_scratch *lay_out(const score_pass *pass, void *memory)
+{
+    int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
+    score_scratch *parts = rer_carve(&memory, sizeof *parts);
+    parts->sums = (rer_ratio_sums){0};
+    parts->nearest = rer_carve(&memory, rows * (int64_t)sizeof(rer_nearest));
+    parts->own = rer_carve(&memory, rows * (int64_t)sizeof(float));
+    parts->log_sum = rer_carve(&memory, rows * (int64_t)sizeof(double));
+    parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
+    parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
+    parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
+    /* What is left is the block's. */
+    parts->block.x = memory;
+    return parts;
+}
+
+static double log_add(double a, double b)
+{
+    double high = a > b ? a : b, low = a > b ? b : a;
+    return low == -INFINITY ? high : high + log1p(exp(low - high));
+}
+
+/* Takes one tile of a row's squared errors in. */
+static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, int32_t first, int32_t classes)
+{
+    float *d2 = parts->tile + i * classes;
+    int32_t c = parts->block.code[i];
+    if (c >= first && c < first + classes)
+        parts->own[i] = d2[c - first];
+    if (c == RER_NO_LABEL)
+        parts->log_sum[i] = log_add(parts->log_sum[i],
+                                    pass->run->kernels->log_sum_exp(d2, pass->log_n + first,
+                                                                    pass->model->temperature / 2, classes));
+    if (parts->columns != NULL)
+        for (int32_t k = 0; k < classes; k++)
+            parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
+    pass->run->kernels->find_nearest(&parts->nearest[i], d2, first, classes, c);
+}
+
+/* Log odds that the nearest class is the right one for a row without a label. */
+static double suggestion_logit(const score_pass *pass, const rer_nearest *nearest, double log_sum)
+{
+    double own = (double)pass->log_n[nearest->first_class] - pass->model->temperature / 2 * (double)nearest->first;
+    double rest = log_sum > own ? log_sum + log1p(-exp(own - log_sum)) : -INFINITY;
+    double logit = own - rest;
+    return logit < 100 ? logit : 100;
+}
+
+/* A row's O(1) results from its reduced errors, and its share of the sums. */
+static void keep_row(const score_pass *pass, score_scratch *parts, int64_t i)
+{
+    rer_result *result = pass->run->result;
+    const rer_nearest *nearest = &parts->nearest[i];
+    int64_t row = parts->block.first + i;
+    int32_t c = parts->block.code[i];
+    double own = sqrt((double)parts->own[i]), other = sqrt((double)nearest->first);
+    result->own[row] = c >= 0 ? (float)own : NAN;
+    result->other[row] = c == RER_INVALID_ROW ? NAN : (float)other;
+    result->suggested[row] = c == RER_INVALID_ROW ? -1 : nearest->first_class;
+    if (c == RER_NO_LABEL)
+        result->logit[row] = (float)suggestion_logit(pass, nearest, parts->log_sum[i]);
+    if (c < 0 || isnan(own))
+        return;
+    double second = pass->model->C > 2 ? sqrt((double)nearest->second) : INFINITY;
+    double best = own < other ? own : other;
+    second = own < other ? other : own < second ? own : second;
+    double rest = (nearest->sum - best) / (pass->model->C - 1);
+    parts->sums.n++;
+    parts->sums.chi0 += rer_chi(own, rest);
+    parts->sums.chi_rand += rer_chi(best, rest);
+    parts->sums.own += own;
+    parts->sums.best += best;
+    parts->sums.second += second;
+}
+
+static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    const score_pass *pass = context;
+    const rer_model *model = pass->model;
+    score_scratch *parts = lay_out(pass, memory);
+    void *cursor = parts->block.x;
+    rer_block *block = &parts->block;
+    rer_status status = rer_block_load(block, pass->run, &model->normalizer, item, &cursor, error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t i = 0; i < block->count; i++) {
+        parts->nearest[i] = (rer_nearest){INFINITY, INFINITY, -1, -1, 0};
+        parts->own[i] = NAN;
+        parts->log_sum[i] = -INFINITY;
+    }
+    model->reconstructor->prepare(model, pass->run, block, pass->left_out, parts->reconstructor);
+    for (int32_t first = 0; first < model->C; first += RER_CLASS_TILE) {
+        int32_t classes = (int32_t)rer_min(RER_CLASS_TILE, model->C - first);
+        model->reconstructor->errors(model, pass->run, block, first, classes, parts->tile, parts->reconstructor);
+        for (int64_t i = 0; i < block->count; i++)
+            reduce_row(pass, parts, i, first, classes);
+    }
+    for (int64_t i = 0; i < block->count; i++)
+        keep_row(pass, parts, i);
+    return RER_OK;
+}
+
+static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)item;
+    const score_pass *pass = context;
+    const score_scratch *parts = memory;
+    rer_ratio_sums *sums = pass->sums;
+    sums->n += parts->sums.n;
+    sums->chi0 += parts->sums.chi0;
+    sums->chi_rand += parts->sums.chi_rand;
+    sums->own += parts->sums.own;
+    sums->best += parts->sums.best;
+    sums->second += parts->sums.second;
+    if (pass->errors == NULL)
+        return RER_OK;
+    return rer_output_write(pass->errors, parts->columns,
+                            parts->block.count * pass->model->C * (int64_t)sizeof(float), error);
+}
+
+/* Header of a Fortran-order .npy: column i, one sample, is contiguous, so rows can be appended. */
+static rer_status open_errors(rer_output *output, const char *path, int32_t C, int64_t N, rer_error *error)
+{
+    char text[128];
+    unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
+    rer_status status = rer_output_open(output, path, error);
+    if (status != RER_OK)
+        return status;
+    int length = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C,
+                          (long long)N);
+    memset(text + length, ' ', sizeof text - (size_t)length);
+    text[117] = '\n';
+    status = rer_output_write(output, head, sizeof head, error);
+    return status == RER_OK ? rer_output_write(output, text, 118, error) : status;
+}
+
+rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
+                          const char *errors_path, rer_error *error)
+{
+    rer_output output = {0};
+    rer_ratio_sums made = {0};
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made};
+    rer_status status = rer_allocate(&pass.log_n, model->C, sizeof(float), "class sizes", error);
+    for (int32_t c = 0; status == RER_OK && c < model->C; c++)
+        pass.log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
+    if (status == RER_OK && errors_path != NULL) {
+        status = open_errors(&output, errors_path, model->C, run->N, error);
+        pass.errors = &output;
+    }
+    if (status == RER_OK) {
+        rer_job job = {
+            .stage = "scoring",
+            .from = left_out ? .5 : 0,
+            .to = .97,
+            .items = rer_run_blocks(run),
+            .scratch = scratch_bytes(&pass),
+            .work = score_block,
+            .commit = commit_block,
+            .context = &pass,
+        };
+        status = rer_pool_run(&run->pool, &job, error);
+    }
+    if (status == RER_OK && errors_path != NULL)
+        status = rer_output_commit(&output, error);
+    if (status == RER_OK)
+        *sums = made;
+    rer_output_discard(&output);
+    free(pass.log_n);
+    return status;
+}
