@@ -39,7 +39,7 @@ enum {
     MOST_CELLS = 8,    /* on a side */
     SMALLEST_CELL = 2, /* pixels */
     DIRECTIONS = 9,
-    SLOTS = 12,        /* of a histogram being filled: 9 and 10 are 0 and 1 again, 11 fills up a vector */
+    SLOTS = 12,        /* of a histogram being filled: 9 is 0 again, 10 its neighbour, 11 fills up a vector */
     LONGEST_INPUT = 1 << 20,
 };
 
@@ -266,8 +266,7 @@ static void fold_cells(workspace *work)
         const float *from = work->histogram[j / nx + 1][j % nx + 1];
         float *cell = work->cells + j * DIRECTIONS, energy = 0;
         memcpy(cell, from, DIRECTIONS * sizeof(float));
-        cell[0] += from[DIRECTIONS];
-        cell[1] += from[DIRECTIONS + 1];
+        cell[0] += from[DIRECTIONS]; /* and slot 10 holds zeros: no angle is beyond 9 */
         for (int64_t k = 0; k < DIRECTIONS; k++)
             energy += cell[k] * cell[k];
         work->energy[j] = energy;

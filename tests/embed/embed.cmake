@@ -3,5 +3,5 @@
 set(RER_PYTHON python3 CACHE STRING "Python interpreter, with numpy, that the tests use")
 add_executable(describe_pictures embed/describe_pictures.c)
 target_link_libraries(describe_pictures PRIVATE rer_static)
-add_test(NAME embed.hog_reference COMMAND ${RER_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/embed/compare_hog.py
+add_test(NAME embed.hog_reference COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/compare_hog.py
                                           $<TARGET_FILE:describe_pictures>)
