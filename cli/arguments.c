@@ -11,11 +11,11 @@ typedef struct file_option {
 } file_option;
 
 static const file_option file_options[] = {
-    {{"out", "DIR", "none", "folder for samples.csv, classes.csv, summary.json, report.html", false},
+    {{"out", "DIR", "none", "folder for report.html, samples.csv, classes.csv and more", false},
      offsetof(cli_arguments, out)},
     {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false},
      offsetof(cli_arguments, save_model)},
-    {{"errors", "FILE", "none", "every error, classes x samples (.npy, float32, Fortran order)", false},
+    {{"errors", "FILE", "none", "all errors, classes x samples (.npy, Fortran order)", false},
      offsetof(cli_arguments, errors)},
     {{"class-names", "FILE", "none", "one name a line, in the order of the sorted labels", false},
      offsetof(cli_arguments, class_names)},

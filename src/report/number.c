@@ -84,7 +84,10 @@ int rer_format_number(char *out, float value)
         used += put_fixed(out + used, value, 1);
     } else {
         int exponent = (int)floor(log10((double)value));
-        used += put_fixed(out + used, value, pow(10, -exponent));
+        int length = put_fixed(out + used, value, pow(10, -exponent));
+        bool is_ten = length == 2; /* a mantissa rounded up: 10e11 is 1e12 */
+        used += is_ten ? 1 : length;
+        exponent += is_ten;
         used += snprintf(out + used, 8, "e%+03d", exponent);
     }
     out[used] = 0;
