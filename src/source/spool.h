@@ -23,6 +23,11 @@ void rer_bytes_close(rer_bytes *bytes);
 rer_status rer_bytes_read(const rer_bytes *bytes, int64_t offset, int64_t count, void *out, const char *name,
                           rer_error *error);
 
+#define RER_TEMPORARY_PATH 4096
+/* Moves the bytes to a temporary file with a name, for libraries that open files by name; the caller
+ * unlinks `path` [RER_TEMPORARY_PATH] as soon as it is open there. */
+rer_status rer_bytes_to_named_file(rer_bytes *bytes, char *path, const char *name, rer_error *error);
+
 /* Where decoded bytes are collected. */
 typedef struct rer_spool {
     unsigned char *buffer; /* everything, or what the file does not have yet */
@@ -36,8 +41,6 @@ typedef struct rer_spool {
 rer_status rer_spool_write(rer_spool *spool, const void *data, int64_t count, rer_error *error);
 /* Moves what was collected to `bytes` and empties the spool. */
 rer_status rer_spool_finish(rer_spool *spool, rer_bytes *bytes, rer_error *error);
-/* The same, always in a file (for libraries that read only files). */
-rer_status rer_spool_finish_file(rer_spool *spool, rer_bytes *bytes, rer_error *error);
 void rer_spool_drop(rer_spool *spool);
 
 #endif
