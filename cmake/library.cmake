@@ -23,8 +23,9 @@ endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
                       PkgConfig::PNG ${CSV_LIBRARY} ${OPENBLAS_LIBRARY} m)
 if(HDF5_FOUND)
-    target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5)
-    target_link_libraries(rer_settings INTERFACE PkgConfig::HDF5)
+    target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5 RER_HDF5_LIBRARY="${HDF5_FILE}")
+    target_include_directories(rer_settings INTERFACE ${HDF5_INCLUDE_DIRS})
+    target_link_libraries(rer_settings INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
 add_library(rer_objects OBJECT ${RER_SOURCES})
