@@ -11,7 +11,7 @@ typedef struct file_option {
 } file_option;
 
 static const file_option file_options[] = {
-    {{"out", "DIR", "none", "folder for report.html, samples.csv, classes.csv and more", false},
+    {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false},
      offsetof(cli_arguments, out)},
     {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false},
      offsetof(cli_arguments, save_model)},
@@ -143,7 +143,7 @@ static rer_status set_option(cli_arguments *parsed, const rer_option_info *info,
             *(const char **)(void *)member = value;
         return RER_OK;
     }
-    return rer_options_set(&parsed->options, info->name, info->is_flag ? "true" : value, error);
+    return rer_options_set(&parsed->options, info->name, info->is_flag ? "yes" : value, error);
 }
 
 /* An option at argv[*at]; moves *at on where its value is the next argument. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NAME_COLUMNS = 37 };
+enum { NAME_COLUMNS = 29 };
 
 static void print_option(const rer_option_info *info)
 {

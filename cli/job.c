@@ -8,12 +8,12 @@
 
 int report_failure(const rer_error *error)
 {
-    if (error->status == RER_CANCELLED && signals_received() != 0) {
+    if (signals_received() != 0) { /* cancelled, or a system call was interrupted */
         fprintf(stderr, "rer: interrupted; nothing was written\n");
         return 128 + signals_received();
     }
     fprintf(stderr, "rer: %s\n", error->message);
-    return error->status == RER_CANCELLED ? RER_SYSTEM : (int)error->status;
+    return (int)error->status;
 }
 
 static rer_status check_outputs(const cli_arguments *arguments, rer_error *error)

@@ -17,7 +17,9 @@ static void on_signal(int number)
 static void catch_signal(int number)
 {
     struct sigaction old, action = {.sa_handler = on_signal};
-    action.sa_flags = SA_RESTART | SA_RESETHAND; /* a second signal does not wait for the first */
+    /* A second signal does not wait for the first; without SA_RESTART a write to a pipe that nobody
+     * reads ends too. */
+    action.sa_flags = (int)SA_RESETHAND;
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
         return; /* as under nohup */
     (void)sigaction(number, &action, NULL);

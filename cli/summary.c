@@ -55,7 +55,7 @@ static void print_findings(const cli_job *job)
         printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
     printf(".\n");
     if (!isnan(summary->chi))
-        printf("Difficulty chi %.3f (near 1: hard to tell apart); %.1f %% are nearest to another class than their own.\n",
+        printf("Difficulty: chi %.3f (1: classes look alike); the nearest class is not the given one for %.1f %%.\n",
                summary->chi, 100 * summary->error_rate);
 }
 

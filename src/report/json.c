@@ -88,7 +88,7 @@ static json_t *options_object(const rer_options *options)
         const rer_option_info *info = rer_options_info(i);
         char text[128];
         rer_options_get(options, i, text, sizeof text);
-        object = checked(object, info->is_flag ? json_boolean(strcmp(text, "true") == 0) : text_value(text), info->name);
+        object = checked(object, info->is_flag ? json_boolean(strcmp(text, "yes") == 0) : text_value(text), info->name);
     }
     return object;
 }

@@ -1,0 +1,82 @@
+"""What the tests of the rer command share: a folder, a run, data that has an answer.
+
+RER_COMMAND names the program and RER_SCHEMA docs/summary.schema.json."""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+COMMAND = os.environ["RER_COMMAND"]
+SCHEMA = os.environ["RER_SCHEMA"]
+OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html"}
+
+
+def clusters(n=300, d=8, classes=3, seed=0, planted=0):
+    """Well separated classes; the labels of the first `planted` rows are moved on by one."""
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % classes
+    X = (4 * random.normal(size=(classes, d))[y] + random.normal(size=(n, d))).astype("f4")
+    y[:planted] = (y[:planted] + 1) % classes
+    return X, y
+
+
+class CliCase(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rer-cli-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = temporary.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def save(self, name, content):
+        """An array as .npy, text or bytes as they are; returns the path."""
+        path = self.path(name)
+        if isinstance(content, np.ndarray):
+            np.save(path, content, allow_pickle=True)
+        else:
+            with open(path, "wb") as file:
+                file.write(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def load(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def save_clusters(self, **options):
+        X, y = clusters(**options)
+        return self.save("X.npy", X), self.save("y.npy", y)
+
+    def rer(self, *arguments, code=0, **options):
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=120, cwd=self.folder,
+                              **options)
+        done.out, done.err = done.stdout.decode(), done.stderr.decode()
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.out}{done.err}")
+        if code not in (0, 130, 143):
+            self.assertRegex(done.err, r"\Arer: .+\n\Z", "one line, starting with rer:")
+            self.assertEqual(done.out, "")
+        return done
+
+    def samples(self, out="out"):
+        with open(self.path(out, "samples.csv"), newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def classes(self, out="out"):
+        with open(self.path(out, "classes.csv"), newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def summary(self, out="out"):
+        with open(self.path(out, "summary.json"), encoding="utf-8") as file:
+            return json.load(file)
+
+    def assert_complete(self, out="out"):
+        self.assertEqual(set(os.listdir(self.path(out))), OUTPUTS)
+
+
+def column(rows, name):
+    """A column as float, NaN where the cell is empty."""
+    return np.array([float(row[name]) if row[name] else np.nan for row in rows])

@@ -1,0 +1,66 @@
+"""Arguments: what is accepted, what is refused with exit code 2, and what --help says."""
+import unittest
+
+from cli_case import CliCase
+
+
+class Usage(CliCase):
+    def test_help_fits_on_a_screen(self):
+        for command in ("analyze", "score"):
+            lines = self.rer(command, "--help").out.splitlines()
+            self.assertLessEqual(len(lines), 24)
+            self.assertLessEqual(max(map(len, lines)), 100)
+        text = self.rer("analyze", "-h").out
+        for option in ("out", "save-model", "errors", "class-names", "ids", "label-column", "json", "quiet", "normalize",
+                       "reconstructor", "shrinkage", "budget", "threshold", "threads", "seed", "memory", "drop-invalid"):
+            self.assertRegex(text, rf"(?m)^  --{option} .*\[.+\]$")  # with its default
+        self.assertEqual(text.count("rer analyze"), 3)  # usage and two examples
+
+    def test_top_level(self):
+        self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+\n\Z")
+        self.assertIn("rer analyze", self.rer("--help").out)
+        self.assertIn("--help", self.rer(code=2).err)
+        self.assertIn("did you mean analyze?", self.rer("analyse", code=2).err)
+        self.assertNotIn("did you mean", self.rer("frobnicate", code=2).err)
+
+    def test_wrong_options(self):
+        def fails(*arguments):
+            return self.rer("analyze", "X.npy", "y.npy", *arguments, code=2).err
+
+        self.assertIn("--shrinkage?", fails("--shrinkag", "1"))
+        self.assertIn("--drop-invalid?", fails("--drop-invalidd"))
+        self.assertIn("needs a value", fails("--out"))
+        self.assertIn("needs a value", fails("--out", "--json"))
+        self.assertIn("takes no value", fails("--json=1"))
+        self.assertIn("unknown option -x", fails("-x"))
+        self.assertIn("one file too many: z", fails("z"))
+        self.assertIn("--out", fails("--out="))
+        for name, value in (("shrinkage", "2"), ("threshold", "x"), ("threads", "-1"), ("seed", "1.5"),
+                            ("normalize", "l3"), ("budget", "-3"), ("budget", "200%"), ("memory", "much")):
+            message = fails("--" + name, value)
+            self.assertIn("--" + name, message)
+            self.assertIn(value, message)
+
+    def test_missing_inputs(self):
+        self.assertIn("usage: rer analyze", self.rer("analyze", code=2).err)
+        self.assertIn("labels are missing", self.rer("analyze", "X.npy", code=2).err)
+        self.assertIn("twice", self.rer("analyze", "X.csv", "y.npy", "--label-column", "a", code=2).err)
+        self.assertIn("usage: rer score", self.rer("score", "model", code=2).err)
+        self.assertIn("--seed, which has no meaning here", self.rer("score", "m", "X", "--seed", "1", code=2).err)
+
+    def test_forms_of_options(self):
+        X, y = self.save_clusters()
+        a = self.rer("analyze", X, y, "--budget", "7", "--drop-invalid", "--quiet", "--out", "a")
+        self.rer("analyze", "--budget=7", "--drop_invalid", "--out=b", "--quiet", "--", X, y)
+        self.assertEqual(a.out + a.err, "")
+        self.assertEqual(self.samples("a"), self.samples("b"))
+        options = self.summary("b")["options"]
+        self.assertEqual((options["budget"], options["drop-invalid"]), ("7", True))
+
+    def test_file_after_two_dashes(self):
+        message = self.rer("analyze", "--", "--strange.npy", "y.npy", code=1).err
+        self.assertIn("--strange.npy", message)
+
+
+if __name__ == "__main__":
+    unittest.main()
