@@ -22,6 +22,8 @@ if(RER_SANITIZE)
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
                       PkgConfig::PNG ${CSV_LIBRARY} ${OPENBLAS_LIBRARY} m)
+# The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
+target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free)
 if(HDF5_FOUND)
     target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5 RER_HDF5_LIBRARY="${HDF5_FILE}")
     target_include_directories(rer_settings INTERFACE ${HDF5_INCLUDE_DIRS})

@@ -52,19 +52,27 @@ static rer_status make_result(rer_result **result, int64_t N, int32_t C, const r
     return RER_OK;
 }
 
-static rer_run make_run(rer_result *result, const rer_dataset *data, const rer_options *options,
-                        const rer_progress *progress)
+/* Close run->pool when done. */
+static rer_status start_run(rer_run *run, rer_result *result, const rer_dataset *data, const rer_options *options,
+                            const rer_progress *progress, rer_error *error)
 {
-    return (rer_run){
+    rer_pool_settings settings = {
+        .threads = options->threads,
+        .memory = options->memory,
+        .progress = progress,
+        .enter = rer_backend_enter,
+        .leave = rer_backend_leave,
+    };
+    *run = (rer_run){
         .data = data,
         .options = options,
         .kernels = rer_cpu_kernels(),
-        .pool = {.threads = rer_pool_threads(options->threads), .memory = options->memory, .progress = progress},
         .result = result,
         .N = data->N,
         .D = data->D,
         .C = result->C,
     };
+    return rer_pool_open(&run->pool, &settings, error);
 }
 
 static void finish_summary(rer_result *result, const rer_model *model, const rer_dataset *data, double started)
@@ -117,9 +125,10 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     if (status != RER_OK)
         return status;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    rer_run run = make_run(made, data, options, progress);
-
-    status = copy_names(made, NULL, &data->labels.names, error);
+    rer_run run = {0};
+    status = start_run(&run, made, data, options, progress, error);
+    if (status == RER_OK)
+        status = copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
         status = rer_model_make(&model, data->D, made->C, error);
     if (status == RER_OK) {
@@ -136,6 +145,7 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         status = score_and_judge(made, model, &run, true, errors_path, error);
     if (status == RER_OK)
         status = note_pictures(made, data, error);
+    rer_pool_close(run.pool);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -216,12 +226,15 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     rer_status status = make_result(&made, data->N, model->C, options, error);
     if (status != RER_OK)
         return status;
-    rer_run run = make_run(made, data, options, progress);
-    status = copy_names(made, model->names, NULL, error);
+    rer_run run = {0};
+    status = start_run(&run, made, data, options, progress, error);
+    if (status == RER_OK)
+        status = copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
         status = give_labels(made, model, data, error);
     if (status == RER_OK)
         status = score_and_judge(made, model, &run, false, errors_path, error);
+    rer_pool_close(run.pool);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;

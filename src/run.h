@@ -16,7 +16,7 @@ typedef struct rer_run {
     const rer_dataset *data;
     const rer_options *options;
     const rer_kernels *kernels;
-    rer_pool pool;
+    rer_pool *pool;
     rer_result *result; /* given [N] and flags [N] hold for every pass */
     int64_t N, D;
     int32_t C;

@@ -52,6 +52,10 @@ typedef struct rer_kernels {
 
 const rer_kernels *rer_cpu_kernels(void);
 
+/* A thread enters before its first product below (false: no memory) and leaves when it is done. */
+bool rer_backend_enter(void);
+void rer_backend_leave(void);
+
 /* w [D, D] lower = r' r, r [n, D] */
 void rer_rank_update(float *w, const float *r, int64_t n, int64_t D);
 /* r [n, D] <- r g', g [D, D] lower triangular */

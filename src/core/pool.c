@@ -5,30 +5,140 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 
 #define THREADS_MAX 256
 #define REPORT_SECONDS 0.1
 
-/* State of one rer_pool_run, guarded by `mutex`. */
-typedef struct pool_crew {
-    const rer_pool *pool;
-    const rer_job *job;
-    pthread_mutex_t mutex;
-    pthread_cond_t committed;
-    int64_t next_item;     /* to hand out */
-    int64_t next_commit;   /* whose turn it is to commit */
-    int64_t failed_item;   /* lowest item that failed; `items` while none has */
-    rer_error failure;
-    double reported; /* when progress was last reported; the calling thread's alone */
-} pool_crew;
-
 typedef struct worker {
-    pool_crew *crew;
-    void *scratch;
-    bool is_caller;
+    rer_pool *pool;
+    int index; /* 0: the thread that called rer_pool_run */
+    pthread_t thread;
 } worker;
 
-int rer_pool_threads(int32_t asked)
+struct rer_pool {
+    rer_pool_settings settings;
+    worker workers[THREADS_MAX];
+    int threads; /* workers that run, the caller included */
+    char *scratch;
+    int64_t scratch_bytes, stride; /* of all workers; of one */
+    double reported;               /* when progress was last reported; the calling thread's alone */
+
+    /* Guarded by the mutex: */
+    pthread_mutex_t mutex;
+    pthread_cond_t posted;    /* a job is there, or the end */
+    pthread_cond_t committed; /* an item was committed, or a worker is done with the job */
+    const rer_job *job;
+    int64_t posts;  /* jobs posted so far */
+    int invited;    /* workers that take part in the job */
+    int busy;       /* of them, not done with it yet */
+    bool closing;
+    int64_t next_item, next_commit;
+    int64_t failed_item; /* lowest item that failed; job->items while none has */
+    rer_error failure;
+};
+
+static void record_failure(rer_pool *pool, int64_t item, const rer_error *error)
+{
+    if (item < pool->failed_item) {
+        pool->failed_item = item;
+        pool->failure = *error;
+    }
+}
+
+/* Hands out the next item, or -1 when there is none or one failed. */
+static int64_t take_item(rer_pool *pool)
+{
+    int64_t item = -1;
+    pthread_mutex_lock(&pool->mutex);
+    if (pool->next_item < pool->job->items && pool->failed_item == pool->job->items)
+        item = pool->next_item++;
+    pthread_mutex_unlock(&pool->mutex);
+    return item;
+}
+
+/* Waits for the item's turn and commits it. An item behind a failed one gives up its turn. */
+static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_status status, rer_error *error)
+{
+    pthread_mutex_lock(&pool->mutex);
+    if (status != RER_OK)
+        record_failure(pool, item, error);
+    while (pool->next_commit != item && pool->failed_item > item)
+        pthread_cond_wait(&pool->committed, &pool->mutex);
+    bool mine = status == RER_OK && pool->failed_item > item;
+    pthread_mutex_unlock(&pool->mutex);
+
+    if (mine && pool->job->commit != NULL)
+        status = pool->job->commit(pool->job->context, item, scratch, error);
+
+    pthread_mutex_lock(&pool->mutex);
+    if (status != RER_OK)
+        record_failure(pool, item, error);
+    if (mine)
+        pool->next_commit = item + 1;
+    pthread_cond_broadcast(&pool->committed);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Only the calling thread reports, and only now and then. */
+static rer_status report(rer_pool *pool, int64_t item, rer_error *error)
+{
+    const rer_progress *progress = pool->settings.progress;
+    const rer_job *job = pool->job;
+    double now = rer_now();
+    if (progress == NULL || progress->report == NULL || now - pool->reported < REPORT_SECONDS)
+        return RER_OK;
+    pool->reported = now;
+    double fraction = job->from + (job->to - job->from) * (double)item / (double)job->items;
+    if (progress->report(progress->context, job->stage, fraction))
+        return rer_fail(error, RER_CANCELLED, "stopped while %s", job->stage);
+    return RER_OK;
+}
+
+/* Works on items of the posted job until there are no more. */
+static void work_on_job(rer_pool *pool, int index)
+{
+    void *scratch = pool->scratch + pool->stride * index;
+    for (int64_t item = take_item(pool); item >= 0; item = take_item(pool)) {
+        rer_error error = {0};
+        rer_status status = index == 0 ? report(pool, item, &error) : RER_OK;
+        if (status == RER_OK)
+            status = pool->job->work(pool->job->context, item, scratch, &error);
+        commit_in_turn(pool, item, scratch, status, &error);
+    }
+}
+
+static void *run_worker(void *argument)
+{
+    worker *self = argument;
+    rer_pool *pool = self->pool;
+    int64_t seen = 0;
+    bool entered = false;
+    pthread_mutex_lock(&pool->mutex);
+    while (!pool->closing) {
+        if (pool->posts == seen) {
+            pthread_cond_wait(&pool->posted, &pool->mutex);
+            continue;
+        }
+        seen = pool->posts;
+        if (self->index >= pool->invited)
+            continue;
+        pthread_mutex_unlock(&pool->mutex);
+        /* A thread without memory for its buffers is only less help. */
+        entered = entered || pool->settings.enter == NULL || pool->settings.enter();
+        if (entered)
+            work_on_job(pool, self->index);
+        pthread_mutex_lock(&pool->mutex);
+        pool->busy--;
+        pthread_cond_broadcast(&pool->committed);
+    }
+    pthread_mutex_unlock(&pool->mutex);
+    if (entered && pool->settings.leave != NULL)
+        pool->settings.leave();
+    return NULL;
+}
+
+static int count_threads(int32_t asked)
 {
     cpu_set_t allowed;
     if (asked > 0)
@@ -38,137 +148,124 @@ int rer_pool_threads(int32_t asked)
     return (int)rer_max(1, rer_min(CPU_COUNT(&allowed), THREADS_MAX));
 }
 
-static void record_failure(pool_crew *crew, int64_t item, const rer_error *error)
+/* Starts threads with all signals blocked, so that handlers run in the caller's threads alone.
+ * Where one cannot be started the others do its work: slower, not wrong. */
+static void start_threads(rer_pool *pool, int count)
 {
-    if (item < crew->failed_item) {
-        crew->failed_item = item;
-        crew->failure = *error;
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (pool->threads = 1; pool->threads < count; pool->threads++) {
+        worker *next = &pool->workers[pool->threads];
+        *next = (worker){.pool = pool, .index = pool->threads};
+        if (pthread_create(&next->thread, NULL, run_worker, next) != 0)
+            break;
     }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Hands out the next item, or -1 when there is none or an earlier one failed. */
-static int64_t take_item(pool_crew *crew)
+rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer_error *error)
 {
-    int64_t item = -1;
-    pthread_mutex_lock(&crew->mutex);
-    if (crew->next_item < crew->job->items && crew->failed_item == crew->job->items)
-        item = crew->next_item++;
-    pthread_mutex_unlock(&crew->mutex);
-    return item;
-}
-
-/* Waits for the item's turn and commits it. An item behind a failed one gives up its turn. */
-static void commit_in_turn(pool_crew *crew, int64_t item, void *scratch, rer_status status, rer_error *error)
-{
-    pthread_mutex_lock(&crew->mutex);
+    rer_pool *made = NULL;
+    rer_status status = rer_allocate(&made, 1, sizeof *made, "threads", error);
     if (status != RER_OK)
-        record_failure(crew, item, error);
-    while (crew->next_commit != item && crew->failed_item > item)
-        pthread_cond_wait(&crew->committed, &crew->mutex);
-    bool mine = status == RER_OK && crew->failed_item > item;
-    pthread_mutex_unlock(&crew->mutex);
-
-    if (mine && crew->job->commit != NULL)
-        status = crew->job->commit(crew->job->context, item, scratch, error);
-
-    pthread_mutex_lock(&crew->mutex);
-    if (status != RER_OK)
-        record_failure(crew, item, error);
-    if (mine)
-        crew->next_commit = item + 1;
-    pthread_cond_broadcast(&crew->committed);
-    pthread_mutex_unlock(&crew->mutex);
-}
-
-/* Only the calling thread reports, and only now and then. */
-static rer_status report(pool_crew *crew, int64_t item, rer_error *error)
-{
-    const rer_progress *progress = crew->pool->progress;
-    const rer_job *job = crew->job;
-    double now = rer_now();
-    if (progress == NULL || progress->report == NULL || now - crew->reported < REPORT_SECONDS)
-        return RER_OK;
-    crew->reported = now;
-    double fraction = job->from + (job->to - job->from) * (double)item / (double)job->items;
-    if (progress->report(progress->context, job->stage, fraction))
-        return rer_fail(error, RER_CANCELLED, "stopped while %s", job->stage);
+        return status;
+    if (settings->enter != NULL && !settings->enter()) {
+        free(made);
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for matrix products");
+    }
+    made->settings = *settings;
+    made->reported = rer_now();
+    (void)pthread_mutex_init(&made->mutex, NULL);
+    (void)pthread_cond_init(&made->posted, NULL);
+    (void)pthread_cond_init(&made->committed, NULL);
+    start_threads(made, count_threads(settings->threads));
+    *pool = made;
     return RER_OK;
 }
 
-static void *run_worker(void *argument)
+void rer_pool_close(rer_pool *pool)
 {
-    worker *self = argument;
-    pool_crew *crew = self->crew;
-    for (int64_t item = take_item(crew); item >= 0; item = take_item(crew)) {
-        rer_error error = {0};
-        rer_status status = self->is_caller ? report(crew, item, &error) : RER_OK;
-        if (status == RER_OK)
-            status = crew->job->work(crew->job->context, item, self->scratch, &error);
-        commit_in_turn(crew, item, self->scratch, status, &error);
-    }
-    return NULL;
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pool->mutex);
+    pool->closing = true;
+    pthread_cond_broadcast(&pool->posted);
+    pthread_mutex_unlock(&pool->mutex);
+    for (int i = 1; i < pool->threads; i++)
+        (void)pthread_join(pool->workers[i].thread, NULL);
+    if (pool->settings.leave != NULL)
+        pool->settings.leave();
+    (void)pthread_cond_destroy(&pool->posted);
+    (void)pthread_cond_destroy(&pool->committed);
+    (void)pthread_mutex_destroy(&pool->mutex);
+    free(pool->scratch);
+    free(pool);
 }
 
 /* As many workers as threads, items and the memory cap allow. */
 static rer_status count_workers(const rer_pool *pool, const rer_job *job, int *workers, rer_error *error)
 {
-    int64_t count = rer_max(1, rer_min(pool->threads, job->items));
-    if (pool->memory > 0 && job->scratch > 0) {
-        if (job->scratch > pool->memory)
+    int64_t count = rer_max(1, rer_min(pool->threads, job->items)), cap = pool->settings.memory;
+    if (cap > 0 && job->scratch > 0) {
+        if (job->scratch > cap)
             return rer_fail(error, RER_BAD_USAGE,
-                            "--memory: %s needs %lld bytes of working memory for one thread and %lld are left; "
-                            "give at least %lld MiB more",
-                            job->stage, (long long)job->scratch, (long long)pool->memory,
-                            (long long)((job->scratch - pool->memory) >> 20) + 1);
-        count = rer_min(count, pool->memory / job->scratch);
+                            "--memory %lld: %s needs %lld bytes of working memory for one thread; give at least that",
+                            (long long)cap, job->stage, (long long)job->scratch);
+        count = rer_min(count, cap / job->scratch);
     }
     *workers = (int)count;
     return RER_OK;
 }
 
-/* Starts threads for workers 1.. with all signals blocked, so that handlers run in the caller's
- * threads alone. Returns how many of them run: fewer is slower, not wrong. */
-static int start_threads(worker *workers, pthread_t *threads, int count)
+/* Room for every worker's scratch; it is kept from job to job, so that its pages stay. */
+static rer_status provide_scratch(rer_pool *pool, int64_t bytes, int workers, rer_error *error)
 {
-    sigset_t all, before;
-    int started = 1;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (started < count && pthread_create(&threads[started], NULL, run_worker, &workers[started]) == 0)
-        started++;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
+    void *memory = NULL;
+    int64_t total = 0;
+    pool->stride = (bytes + 127) & ~(int64_t)63;
+    if (!rer_product(pool->stride, workers, &total))
+        return rer_fail(error, RER_SYSTEM, "%d threads need more memory than there can be", workers);
+    if (total <= pool->scratch_bytes)
+        return RER_OK;
+    free(pool->scratch);
+    pool->scratch = NULL;
+    pool->scratch_bytes = 0;
+    if (posix_memalign(&memory, 64, (size_t)total) != 0)
+        return rer_fail(error, RER_SYSTEM, "out of memory: %d threads need %lld bytes", workers, (long long)total);
+    pool->scratch = memory;
+    pool->scratch_bytes = total;
+    return RER_OK;
 }
 
-rer_status rer_pool_run(const rer_pool *pool, const rer_job *job, rer_error *error)
+rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error)
 {
-    worker workers[THREADS_MAX];
-    pthread_t threads[THREADS_MAX];
-    pool_crew crew = {.pool = pool, .job = job, .failed_item = job->items, .reported = rer_now()};
-    char *scratch = NULL;
-    int count = 1;
+    int workers = 1;
     if (job->items <= 0)
         return RER_OK;
-    rer_status status = count_workers(pool, job, &count, error);
-    int64_t stride = (job->scratch + 127) & ~(int64_t)63;
+    rer_status status = count_workers(pool, job, &workers, error);
     if (status == RER_OK)
-        status = rer_allocate(&scratch, stride, count, job->stage, error);
+        status = provide_scratch(pool, job->scratch, workers, error);
     if (status != RER_OK)
         return status;
 
-    (void)pthread_mutex_init(&crew.mutex, NULL);
-    (void)pthread_cond_init(&crew.committed, NULL);
-    for (int i = 0; i < count; i++)
-        workers[i] = (worker){.crew = &crew, .scratch = scratch + stride * i, .is_caller = i == 0};
-    int started = start_threads(workers, threads, count);
-    (void)run_worker(&workers[0]);
-    for (int i = 1; i < started; i++)
-        (void)pthread_join(threads[i], NULL);
-    (void)pthread_cond_destroy(&crew.committed);
-    (void)pthread_mutex_destroy(&crew.mutex);
-    free(scratch);
+    pthread_mutex_lock(&pool->mutex);
+    pool->job = job;
+    pool->invited = workers;
+    pool->busy = workers - 1;
+    pool->next_item = pool->next_commit = 0;
+    pool->failed_item = job->items;
+    pool->failure = (rer_error){0};
+    pool->posts++;
+    pthread_cond_broadcast(&pool->posted);
+    pthread_mutex_unlock(&pool->mutex);
 
-    if (crew.failed_item < job->items)
-        return rer_fail(error, crew.failure.status, "%s", crew.failure.message);
-    return RER_OK;
+    work_on_job(pool, 0);
+
+    pthread_mutex_lock(&pool->mutex);
+    while (pool->busy > 0)
+        pthread_cond_wait(&pool->committed, &pool->mutex);
+    bool failed = pool->failed_item < job->items;
+    pthread_mutex_unlock(&pool->mutex);
+    return failed ? rer_fail(error, pool->failure.status, "%s", pool->failure.message) : RER_OK;
 }

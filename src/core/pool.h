@@ -1,15 +1,23 @@
 /* Our one level of parallelism: items worked on by several threads, results committed in item
- * order, so that sums do not depend on the number of threads. Threads live as long as one call. */
+ * order, so that sums do not depend on the number of threads. A pool lives as long as one call of
+ * the library; its threads and their scratch serve all passes of that call. */
 #ifndef RER_POOL_H
 #define RER_POOL_H
 
 #include "core/core.h"
 
-typedef struct rer_pool {
-    int threads;
-    int64_t memory; /* cap on the scratch of all workers together, 0: none */
+typedef struct rer_pool rer_pool;
+
+typedef struct rer_pool_settings {
+    int32_t threads; /* 0: one for each core that this process may use */
+    int64_t memory;  /* cap on the scratch of all workers together, 0: none */
     const rer_progress *progress; /* may be NULL */
-} rer_pool;
+    bool (*enter)(void);          /* called by each thread before its first item; false: no memory */
+    void (*leave)(void);          /* and after its last */
+} rer_pool_settings;
+
+rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer_error *error);
+void rer_pool_close(rer_pool *pool);
 
 typedef rer_status rer_pool_step(void *context, int64_t item, void *scratch, rer_error *error);
 
@@ -17,17 +25,14 @@ typedef struct rer_job {
     const char *stage; /* what the user is told is going on */
     double from, to;   /* the job's part of the whole progress */
     int64_t items;
-    int64_t scratch;      /* bytes of each worker's scratch */
+    int64_t scratch;       /* bytes of each worker's scratch: not zeroed */
     rer_pool_step *work;   /* in parallel, any order */
     rer_pool_step *commit; /* after work of the same item, one at a time, in item order; or NULL */
     void *context;
 } rer_job;
 
 /* Runs every item. On an error the one of the lowest failing item is reported. */
-rer_status rer_pool_run(const rer_pool *pool, const rer_job *job, rer_error *error);
-
-/* Threads to use for an option value (0: one for each core that this process may use). */
-int rer_pool_threads(int32_t asked);
+rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
 
 /* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into. */
 static inline void *rer_carve(void *cursor, int64_t bytes)

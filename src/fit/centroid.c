@@ -17,7 +17,7 @@
  * values costs less than one scoring pass. */
 #define SAMPLE_LEAST 2000
 #define SAMPLE_MOST 5000
-#define SAMPLE_SHARE 16
+#define SAMPLE_SHARE 24
 #define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
 
@@ -70,6 +70,8 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
 {
     int64_t C = centroid->C, D = centroid->D;
     double *u = NULL, *norm = NULL;
+    if (!rer_backend_enter())
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_status status = rer_allocate(&u, (C + 1) * D, sizeof(double), "class means in the metric", error);
     if (status == RER_OK)
         status = rer_allocate(&norm, C, sizeof(double), "class means in the metric", error);
@@ -122,6 +124,8 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
     for (int64_t j = 0; j < D; j++)
         trace += scatter[j * D + j];
     double tau = trace / dof / (double)D;
+    if (!rer_backend_enter())
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_status status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
     if (status != RER_OK)
         return status;
@@ -130,11 +134,7 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
             centroid->root[i * D + j] = (1 - a) / dof * scatter[i * D + j] + (i == j ? a * tau : 0);
     double pivot = rer_invert_cholesky(centroid->root, D);
     /* The scatter was summed in float: pivots below its rounding are zero. */
-    if (pivot < (double)D * 1e-7 && a == 0) {
-        rer_centroid_clear(centroid);
-        return fail_singular(a, error);
-    }
-    if (pivot <= 0) {
+    if (pivot <= 0 || (a == 0 && pivot < (double)D * 1e-7)) {
         rer_centroid_clear(centroid);
         return fail_singular(a, error);
     }
@@ -220,8 +220,6 @@ static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_
     }
     if (status == RER_OK)
         status = rer_centroid_choose(&choice, &state->centroid, scatter, dof, &sample, run, error);
-    if (status == RER_OK)
-        status = rer_centroid_set_metric(&state->centroid, scatter, dof, choice.shrinkage, error);
     if (status == RER_OK) {
         model->temperature = choice.temperature;
         model->noise = choice.noise;

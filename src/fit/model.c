@@ -228,6 +228,7 @@ rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
                                                         name != NULL ? name : "");
     }
     rer_tensors_free(tensors);
+    rer_backend_leave(); /* what the reconstructor took to prepare itself */
     if (status != RER_OK) {
         rer_model_free(made);
         return status;

@@ -126,7 +126,7 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
         .context = &pass,
     };
     if (status == RER_OK)
-        status = rer_pool_run(&run->pool, &job, error);
+        status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK && pass.low != NULL && made.labelled > 0)
         status = rer_normalizer_set_range(normalizer, pass.low, pass.high, run->D, error);
     if (status == RER_OK) {
@@ -230,5 +230,5 @@ rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer
         .commit = add_to_scatter,
         .context = &pass,
     };
-    return rer_pool_run(&run->pool, &job, error);
+    return rer_pool_run(run->pool, &job, error);
 }

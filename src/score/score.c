@@ -200,7 +200,7 @@ rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const re
             .commit = commit_block,
             .context = &pass,
         };
-        status = rer_pool_run(&run->pool, &job, error);
+        status = rer_pool_run(run->pool, &job, error);
     }
     if (status == RER_OK && errors_path != NULL)
         status = rer_output_commit(&output, error);

@@ -36,12 +36,13 @@ rer_status rer_texts_add_checked(rer_texts_builder *builder, const char *text, i
                                  const char *unit, int64_t place, rer_error *error)
 {
     char quoted[80];
+    const char *base = strcmp(unit, "row") == 0 ? " (from 0)" : ""; /* lines count from 1, as in editors */
     if (length > 0 && memchr(text, 0, (size_t)length) != NULL)
-        return rer_fail(error, RER_BAD_INPUT, "%s: %s %lld: '%s' has a zero byte within a text", name, unit,
-                        (long long)place, rer_quote(quoted, sizeof quoted, text, length));
+        return rer_fail(error, RER_BAD_INPUT, "%s: %s %lld%s: '%s' has a zero byte within a text", name, unit,
+                        (long long)place, base, rer_quote(quoted, sizeof quoted, text, length));
     if (!rer_is_utf8(text, length))
-        return rer_fail(error, RER_BAD_INPUT, "%s: %s %lld: '%s' is not valid UTF-8; save the file as UTF-8", name, unit,
-                        (long long)place, rer_quote(quoted, sizeof quoted, text, length));
+        return rer_fail(error, RER_BAD_INPUT, "%s: %s %lld%s: '%s' is not valid UTF-8; save the file as UTF-8", name,
+                        unit, (long long)place, base, rer_quote(quoted, sizeof quoted, text, length));
     return rer_texts_add(builder, text, length, error);
 }
 
@@ -172,7 +173,7 @@ static rer_status add_item(rer_texts_builder *builder, const rer_array *array, i
         const char *text = item;
         while (length > 0 && text[length - 1] == 0)
             length--;
-        return rer_texts_add_checked(builder, text, length, array->name, "row (from 0)", row, error);
+        return rer_texts_add_checked(builder, text, length, array->name, "row", row, error);
     }
     const uint32_t *text = item;
     length /= 4;
@@ -180,10 +181,10 @@ static rer_status add_item(rer_texts_builder *builder, const rer_array *array, i
         length--;
     for (int64_t i = 0; i < length; i++)
         if (text[i] > 0x10FFFF || (text[i] >= 0xD800 && text[i] <= 0xDFFF))
-            return rer_fail(error, RER_BAD_INPUT, "%s: row (from 0) %lld: character %lld is U+%04X, which is not "
+            return rer_fail(error, RER_BAD_INPUT, "%s: row %lld (from 0): character %lld is U+%04X, which is not "
                             "Unicode", array->name, (long long)row, (long long)i, (unsigned)text[i]);
     length = ucs4_to_utf8(text, length, utf8);
-    return rer_texts_add_checked(builder, utf8, length, array->name, "row (from 0)", row, error);
+    return rer_texts_add_checked(builder, utf8, length, array->name, "row", row, error);
 }
 
 static rer_status items_to_texts(rer_texts_builder *builder, const rer_array *array, rer_error *error)

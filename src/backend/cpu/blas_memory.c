@@ -1,0 +1,59 @@
+/* OpenBLAS's packing buffers, one for each thread.
+ *
+ * The serial build hands its buffers out without a lock: two threads that multiply at the same time
+ * can be given the same one, and one product in ten comes out wrong (tests/backend/test_threads.c
+ * shows it when this file is taken out). The linker sends its allocation calls here instead
+ * (--wrap, see cmake/library.cmake). A thread takes its buffer before its first product and gives
+ * it back when it ends, so that no product can fail for want of memory. */
+#include "backend/backend.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+/* OpenBLAS's own BUFFER_SIZE is at most 32 << 22; only touched pages become memory. */
+#define BUFFER_BYTES (((size_t)32 << 22) + 65536)
+
+void *__wrap_blas_memory_alloc(int kind);
+void __wrap_blas_memory_free(void *buffer);
+
+static _Thread_local struct {
+    void *buffer;
+    bool busy; /* a routine that calls another one needs a second buffer */
+} mine;
+
+static void *map_buffer(void)
+{
+    void *memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+bool rer_backend_enter(void)
+{
+    if (mine.buffer == NULL)
+        mine.buffer = map_buffer();
+    return mine.buffer != NULL;
+}
+
+void rer_backend_leave(void)
+{
+    if (mine.buffer != NULL)
+        (void)munmap(mine.buffer, BUFFER_BYTES);
+    mine.buffer = NULL;
+}
+
+void *__wrap_blas_memory_alloc(int kind)
+{
+    (void)kind;
+    if (mine.busy || !rer_backend_enter())
+        return map_buffer();
+    mine.busy = true;
+    return mine.buffer;
+}
+
+void __wrap_blas_memory_free(void *buffer)
+{
+    if (buffer == mine.buffer)
+        mine.busy = false;
+    else
+        (void)munmap(buffer, BUFFER_BYTES);
+}
