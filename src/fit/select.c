@@ -5,6 +5,7 @@
  * neighbours of the best until it has smaller ones on both sides. The values of one round are
  * tried together: their metrics in parallel, then all their rows, then their likelihoods. */
 #include "fit/centroid.h"
+#include "judge/judge.h"
 #include "judge/likelihood.h"
 
 #include <math.h>
@@ -31,17 +32,12 @@ typedef struct shrinkage_round {
     int count;
     rer_choice choice[GRID];
     rer_centroid candidate[GRID];
-    float *d2; /* [count, rows, C] */
+    float *d2[GRID]; /* [rows, C] of each */
 } shrinkage_round;
 
 static int64_t sample_blocks(const rer_row_sample *sample)
 {
     return (sample->count + RER_BLOCK - 1) / RER_BLOCK;
-}
-
-static float *errors_of(const shrinkage_round *round, int64_t candidate)
-{
-    return round->d2 + candidate * round->sample->count * round->model->C;
 }
 
 static rer_status make_metric(void *context, int64_t item, void *scratch, rer_error *error)
@@ -68,7 +64,7 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .scale = sample->scale + first,
         .code = sample->code + first,
     };
-    float *out = errors_of(round, which) + first * C;
+    float *out = round->d2[which] + first * C;
     float *tile = rer_carve(&scratch, block.count * RER_CLASS_TILE * (int64_t)sizeof(float));
     rer_centroid_prepare(candidate, kernels, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
@@ -84,7 +80,7 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
 {
     (void)error;
     shrinkage_round *round = context;
-    rer_label_fit fit = rer_fit_labels(errors_of(round, item), round->sample->code, round->log_n, round->sample->count,
+    rer_label_fit fit = rer_fit_labels(round->d2[item], round->sample->code, round->log_n, round->sample->count,
                                        round->model->C, round->run->kernels, scratch);
     round->choice[item].temperature = fit.temperature;
     round->choice[item].noise = fit.noise;
@@ -94,11 +90,14 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
 
 static void clear_candidates(shrinkage_round *round)
 {
-    for (int i = 0; i < round->count; i++)
+    for (int i = 0; i < round->count; i++) {
         rer_centroid_clear(&round->candidate[i]);
+        free(round->d2[i]);
+        round->d2[i] = NULL;
+    }
 }
 
-/* Tries round->choice[0..count-1].shrinkage; the candidates keep their metrics. */
+/* Tries round->choice[0..count-1].shrinkage; the candidates keep their metrics and errors. */
 static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
@@ -110,10 +109,14 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
                       .work = score_sample, .context = round};
     rer_job fits = {.stage = metrics.stage, .from = .48, .to = .5, .items = round->count,
                     .scratch = rer_likelihood_scratch(sample->count), .work = fit_candidate, .context = round};
-    for (int i = 0; i < round->count; i++)
+    rer_status status = RER_OK;
+    for (int i = 0; i < round->count; i++) {
         round->candidate[i] = *round->model;
-    rer_status status = rer_allocate(&round->d2, round->count * sample->count, round->model->C * (int64_t)sizeof(float),
-                                     "errors of sampled rows", error);
+        round->d2[i] = NULL;
+    }
+    for (int i = 0; status == RER_OK && i < round->count; i++)
+        status = rer_allocate(&round->d2[i], sample->count, round->model->C * (int64_t)sizeof(float),
+                              "errors of sampled rows", error);
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
     if (status == RER_OK) {
@@ -123,8 +126,6 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     }
     if (status == RER_OK)
         status = rer_pool_run(pool, &fits, error);
-    free(round->d2);
-    round->d2 = NULL;
     if (status != RER_OK)
         clear_candidates(round);
     return status;
@@ -135,8 +136,21 @@ typedef struct grid_search {
     bool done[GRID];
     int best; /* -1: nothing tried yet */
     rer_choice choice;
-    rer_centroid centroid; /* the best one's */
+    rer_centroid centroid; /* the best one's, */
+    float *d2;             /* and its errors [rows, C] */
 } grid_search;
+
+/* Makes candidate i the best so far; what it owns moves. */
+static void keep_best(grid_search *search, shrinkage_round *round, int i)
+{
+    rer_centroid_clear(&search->centroid);
+    free(search->d2);
+    search->choice = round->choice[i];
+    search->centroid = round->candidate[i];
+    search->d2 = round->d2[i];
+    round->candidate[i] = *round->model;
+    round->d2[i] = NULL;
+}
 
 /* Tries the places that are wanted and not done yet; *any: were there some? */
 static rer_status try_places(grid_search *search, const bool wanted[GRID], bool *any, shrinkage_round *round,
@@ -157,11 +171,8 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
         search->done[places[i]] = true;
         if (search->best >= 0 && round->choice[i].likelihood <= search->choice.likelihood)
             continue;
-        rer_centroid_clear(&search->centroid);
         search->best = places[i];
-        search->choice = round->choice[i];
-        search->centroid = round->candidate[i];
-        round->candidate[i] = *round->model; /* moved */
+        keep_best(search, round, i);
     }
     clear_candidates(round);
     return RER_OK;
@@ -181,6 +192,25 @@ static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_e
     return status;
 }
 
+/* The likelihood's own eta takes systematic mistakes (one class for another) for confusable classes
+ * and comes out near 0 for them; the ratios' eta does not. It sets the odds of a mistake, and the
+ * likelihood then chooses the temperature that goes with it. */
+static rer_status set_noise(grid_search *search, const shrinkage_round *round, rer_error *error)
+{
+    const rer_row_sample *sample = round->sample;
+    double *scratch = NULL;
+    rer_status status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
+    if (status != RER_OK)
+        return status;
+    double eta = rer_ratio_noise(search->d2, sample->code, sample->count, round->model->C, round->run->kernels);
+    rer_label_fit fit = rer_fit_temperature(search->d2, sample->code, round->log_n, sample->count, round->model->C,
+                                            fmax(eta, search->choice.noise), round->run->kernels, scratch);
+    search->choice.temperature = fit.temperature;
+    search->choice.noise = fit.noise;
+    free(scratch);
+    return RER_OK;
+}
+
 rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const double *scatter, double dof,
                                const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
@@ -197,11 +227,14 @@ rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const
     if (scatter == NULL || run->options->shrinkage >= 0) { /* nothing to choose but t and eta */
         round.choice[0].shrinkage = scatter == NULL ? 0 : run->options->shrinkage;
         status = run_round(&round, error);
-        search.choice = round.choice[0];
-        search.centroid = round.candidate[0];
+        if (status == RER_OK)
+            keep_best(&search, &round, 0);
     } else {
         status = search_grid(&search, &round, error);
     }
+    if (status == RER_OK)
+        status = set_noise(&search, &round, error);
+    free(search.d2);
     free(log_n);
     if (status != RER_OK) {
         rer_centroid_clear(&search.centroid);

@@ -3,6 +3,8 @@
  * section on all of them, then the top of the parabola through its last three points. */
 #include "judge/likelihood.h"
 
+#include "judge/judge.h"
+
 #include <math.h>
 
 #define COARSE_STEPS 9
@@ -25,6 +27,7 @@ typedef struct label_problem {
     const rer_kernels *kernels;
     double *posterior; /* [used] p_c of the label seen */
     int64_t used;
+    double noise; /* eta where it is given, NaN: to be found */
 } label_problem;
 
 /* d/d eta of the log likelihood and its (negative) derivative; q = (1 - p) / (C - 1). */
@@ -75,7 +78,7 @@ static rer_label_fit fit_at(label_problem *problem, double log_t)
         double own = exp((double)problem->log_n[c] - t / 2 * (double)d2[c] - all);
         problem->posterior[problem->used++] = own < 1 ? own : 1;
     }
-    rer_label_fit fit = {.temperature = t, .noise = best_noise(problem)};
+    rer_label_fit fit = {.temperature = t, .noise = isnan(problem->noise) ? best_noise(problem) : problem->noise};
     for (int64_t i = 0; i < problem->used; i++) {
         double p = problem->posterior[i];
         double mixed = (1 - fit.noise) * p + fit.noise * (1 - p) / (problem->C - 1);
@@ -120,15 +123,12 @@ static double parabola_top(const double x[3], const double y[3])
     return top > x[0] && top < x[2] ? top : x[1];
 }
 
-rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
-                             const rer_kernels *kernels, void *scratch)
+static rer_label_fit search_temperature(label_problem *problem)
 {
-    label_problem problem = {.d2 = d2, .code = code, .log_n = log_n, .rows = rows, .stride = 1, .C = C,
-                             .kernels = kernels, .posterior = scratch};
-    double center = search_coarse(&problem), step = log(COARSE_FACTOR), golden = (sqrt(5) - 1) / 2;
+    double center = search_coarse(problem), step = log(COARSE_FACTOR), golden = (sqrt(5) - 1) / 2;
     double low = center - step, high = center + step;
     double a = high - golden * (high - low), b = low + golden * (high - low);
-    rer_label_fit at_a = fit_at(&problem, a), at_b = fit_at(&problem, b), outer = {0};
+    rer_label_fit at_a = fit_at(problem, a), at_b = fit_at(problem, b), outer = {0};
     double outside = NAN; /* the end of the bracket that was an inner point last */
     for (int i = 0; i < GOLDEN_STEPS; i++) {
         if (at_a.likelihood > at_b.likelihood) {
@@ -138,7 +138,7 @@ rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *
             b = a;
             at_b = at_a;
             a = high - golden * (high - low);
-            at_a = fit_at(&problem, a);
+            at_a = fit_at(problem, a);
         } else {
             outside = a;
             outer = at_a;
@@ -146,7 +146,7 @@ rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *
             a = b;
             at_a = at_b;
             b = low + golden * (high - low);
-            at_b = fit_at(&problem, b);
+            at_b = fit_at(problem, b);
         }
     }
     rer_label_fit best = at_a.likelihood > at_b.likelihood ? at_a : at_b;
@@ -154,6 +154,34 @@ rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *
     double x[3] = {above ? a : outside, above ? b : a, above ? outside : b};
     double y[3] = {above ? at_a.likelihood : outer.likelihood, above ? at_b.likelihood : at_a.likelihood,
                    above ? outer.likelihood : at_b.likelihood};
-    rer_label_fit top = fit_at(&problem, parabola_top(x, y));
+    rer_label_fit top = fit_at(problem, parabola_top(x, y));
     return top.likelihood > best.likelihood ? top : best;
+}
+
+rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
+                             const rer_kernels *kernels, void *scratch)
+{
+    return rer_fit_temperature(d2, code, log_n, rows, C, NAN, kernels, scratch);
+}
+
+rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
+                                  double noise, const rer_kernels *kernels, void *scratch)
+{
+    label_problem problem = {.d2 = d2, .code = code, .log_n = log_n, .rows = rows, .stride = 1, .C = C,
+                             .kernels = kernels, .posterior = scratch, .noise = noise};
+    return search_temperature(&problem);
+}
+
+double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, const rer_kernels *kernels)
+{
+    double chi0 = 0, chi_rand = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        rer_nearest nearest = {INFINITY, INFINITY, -1, -1, 0};
+        double own = sqrt((double)d2[i * C + code[i]]);
+        kernels->find_nearest(&nearest, d2 + i * C, 0, C, code[i]);
+        double best = fmin(own, sqrt((double)nearest.first)), rest = (nearest.sum - best) / (C - 1);
+        chi0 += rer_chi(own, rest) / (double)rows;
+        chi_rand += rer_chi(best, rest) / (double)rows;
+    }
+    return rer_noise_rate(chi0, chi_rand);
 }

@@ -15,4 +15,11 @@ int64_t rer_likelihood_scratch(int64_t rows); /* bytes */
 rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
                              const rer_kernels *kernels, void *scratch);
 
+/* The same with eta given. */
+rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
+                                  double noise, const rer_kernels *kernels, void *scratch);
+
+/* eta of the ratios (judge.h) from the errors themselves. d2 is changed for a moment and restored. */
+double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, const rer_kernels *kernels);
+
 #endif
