@@ -1,0 +1,57 @@
+# Everything a stranger needs: `make demo` and `make test` install what is missing and do the rest.
+# The build itself is CMake's; see CMakeLists.txt.
+BUILD ?= build
+PREFIX ?= /usr/local
+OUT ?= out/fashion-mnist
+JOBS ?= $(shell nproc)
+export BUILD JOBS
+export CMAKE_GENERATOR ?= Ninja
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
+
+.PHONY: help build demo test test-all bench format install clean packages
+
+help:
+	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
+	@echo 'make build     the command, $(BUILD)/cli/rer, and the library'
+	@echo 'make install   into PREFIX ($(PREFIX))'
+	@echo 'make test      all tests, again under sanitizers, short fuzzing, format and lint'
+	@echo 'make test-all  the slow tests too: detection bars, speed, longer fuzzing, valgrind'
+	@echo 'make bench     speed and memory beside what users would run instead'
+	@echo 'make format    bring the sources into the form that .clang-format says'
+	@echo 'make clean     remove $(BUILD) and out'
+	@echo 'demo, build, install and the tests first install Debian packages that are missing (scripts/packages.txt).'
+
+build: packages $(BUILD)/build.ninja
+	@cmake --build $(BUILD) --target rer rer_command -- --quiet
+
+packages:
+	@scripts/install-packages.sh build
+
+# Only once, so that a build with tests keeps them; afterwards the build itself looks for changes.
+$(BUILD)/build.ninja: | packages
+	@cmake -S . -B $(BUILD) -DRER_TESTS=OFF --log-level=WARNING
+
+demo: build
+	@scripts/install-packages.sh demo
+	@scripts/demo.sh $(BUILD)/cli/rer $(OUT)
+
+test:
+	@scripts/test.sh
+
+test-all:
+	@scripts/test.sh --all
+
+bench: build
+	@scripts/install-packages.sh test
+	@scripts/venv.sh
+	@bench/run.sh
+
+format:
+	@scripts/install-packages.sh test
+	@scripts/sources.sh | xargs clang-format -i
+
+install: build
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) out

@@ -1,0 +1,47 @@
+"""Adds up what CTest wrote: the last line is 'N passed, N failed, N skipped', the exit status 1
+unless every test that should have run passed.
+
+    count_tests.py FOLDER [SUITE...]     FOLDER holds NAME.xml for each suite that ran, and in
+                                         `left-out` a line for each test that was not asked to;
+                                         each SUITE named could not run, and counts as a failure
+"""
+import pathlib
+import sys
+import xml.etree.ElementTree as ElementTree
+
+
+def outcome(case):
+    """passed, failed or skipped; a test that could not be started is a failure."""
+    if case.get("status") == "run":
+        return "passed"
+    skipped = case.find("skipped")
+    if skipped is not None and skipped.get("message", "").startswith("SKIP_"):
+        return "skipped"
+    return "skipped" if case.get("status") == "disabled" else "failed"
+
+
+def main(folder, *unrun):
+    folder = pathlib.Path(folder)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for suite in unrun:
+        print(f"failed: {suite} (could not be built or started)")
+        counts["failed"] += 1
+    for path in sorted(folder.glob("*.xml")):
+        cases = ElementTree.parse(path).getroot().findall("testcase")
+        outcomes = [outcome(case) for case in cases]
+        for case, result in zip(cases, outcomes):
+            if result != "passed":
+                print(f"{result}: {path.stem}: {case.get('name')}")
+        if not cases:
+            print(f"failed: {path.stem} (has no tests)")
+            counts["failed"] += 1
+        for result in outcomes:
+            counts[result] += 1
+    left_out = folder / "left-out"
+    counts["skipped"] += len(left_out.read_text().splitlines()) if left_out.exists() else 0
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return counts["failed"] > 0 or counts["passed"] == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# The whole test, from a bare machine on: packages, Python, four builds, their tests. Every suite
+# runs even where one before it failed; the last line counts over all of them.
+#     scripts/test.sh [--all]      --all: the slow tests too
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${BUILD:-build}
+jobs=${JOBS:-$(nproc)}
+export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+groups="build demo test"
+slow="|slow"
+if [ "${1:-}" = --all ]; then
+    groups="$groups test-all"
+    slow=""
+    export RER_TEST_ALL=1
+fi
+
+# shellcheck disable=SC2086
+scripts/install-packages.sh $groups || exit
+scripts/venv.sh || exit
+results=$build/results
+rm -rf "$results"
+mkdir -p "$results"
+unrun=()
+
+# suite NAME FOLDER EXCLUDED-LABELS [CTEST OPTION...] -- [CMAKE OPTION...]
+suite() {
+    local name=$1 folder=$2 excluded=$3 ctest_options=()
+    shift 3
+    while [ "$1" != -- ]; do
+        ctest_options+=("$1")
+        shift
+    done
+    shift
+    printf '\n== %s ==\n' "$name"
+    if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DRER_PYTHON="$PWD/$build/venv/bin/python" "$@" &&
+           cmake --build "$folder" -- --quiet; }; then
+        echo "The $name build failed."
+        unrun+=("$name")
+        return
+    fi
+    ctest --test-dir "$folder" --output-on-failure -j "$jobs" -LE "^($excluded)\$" "${ctest_options[@]}" \
+        --output-junit "$PWD/$results/$name.xml"
+    [ -f "$results/$name.xml" ] || unrun+=("$name")
+}
+
+without=none
+if [ ! -d ../shared/data ]; then
+    without=shared
+fi
+suite release "$build" "$without$slow" -- 
+suite asan "$build/asan" "once|$without$slow" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+suite tsan "$build/tsan" "once|$without$slow" -R 'threads|pool' -- \
+    -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
+CC=clang suite fuzz "$build/fuzz" "$without$slow" -L fuzz -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
+
+echo
+if [ $without = shared ]; then
+    ctest --test-dir "$build" -N -L '^shared$' | sed -n 's/^ *Test *#[0-9]*: /Skipped, for want of ..\/shared\/data: /p' |
+        tee "$results/left-out"
+fi
+python3 scripts/count_tests.py "$results" "${unrun[@]}"
