@@ -92,6 +92,7 @@ def by_prototype(P, X, y):
     a, t, eta = P.choose(fit)[:3]
     d2 = fit.d2(a)
     r = P.ratios(np.sqrt(d2), y)
+    t, eta = P.with_ratio_noise(fit, d2, t, eta)
     return P.mistakenness(d2, y, t, eta, len(fit.n)), r["chi"], r["eta"]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from scipy.stats import rankdata
 
-DATA = os.environ.get("RER_DATA", "/work/shared/data")
+DATA = os.environ.get("RER_DATA", os.path.join(os.path.dirname(__file__), "../../../shared/data"))
 GRID = (.02, .05, .1, .2, .3, .5, .7, .8, .9, .95)
 
 
@@ -176,24 +176,24 @@ def best_eta(p, C):
     return (lo + hi) / 2
 
 
-def likelihood(d2, y, n, t, channel=True):
-    """(L, eta) at temperature t with the best eta (0 without the channel)."""
+def likelihood(d2, y, n, t, eta=None):
+    """(L, eta) at temperature t with the best eta, or the given one."""
     C = len(n)
     z = np.log(n) - t / 2 * d2
     p = np.exp(z[np.arange(len(y)), y] - logsumexp(z, axis=1))
     p = np.clip(p, 1e-300, 1)
-    eta = best_eta(p, C) if channel else 0.
+    eta = best_eta(p, C) if eta is None else eta
     return np.mean(np.log((1 - eta) * p + eta * (1 - p) / (C - 1))), eta
 
 
-def best_t(d2, y, n, channel=True):
-    """(L, t, eta): a grid on log t, then golden section around its best.
+def best_t(d2, y, n, eta=None):
+    """(L, t, eta), eta found or given: a grid on log t, then golden section around its best.
     The grid is in units of the mean gap between own and best other error."""
     ok = ~np.isnan(d2[np.arange(len(y)), y])
     d2, y = d2[ok], y[ok]
     d2 = d2 - d2.min(1, keepdims=True)
     unit = np.log(1 / np.mean(np.partition(d2, 1, axis=1)[:, 1]))
-    f = lambda u: likelihood(d2, y, n, np.exp(u), channel)
+    f = lambda u: likelihood(d2, y, n, np.exp(u), eta)
     us = unit + np.linspace(-3, 5, 9)
     k = int(np.argmax([f(u)[0] for u in us]))
     lo, hi, r = us[max(k - 1, 0)], us[min(k + 1, 8)], (5 ** .5 - 1) / 2
@@ -210,14 +210,24 @@ def best_t(d2, y, n, channel=True):
     return (f(u)[0], np.exp(u), f(u)[1])
 
 
-def choose(fit, size=5000, seed=0, grid=GRID, channel=True):
+def choose(fit, size=5000, seed=0, grid=GRID, eta=None):
     """(a, t, eta, L, curve): the joint choice. The model is the one fitted on
     all rows; only its leave-one-out scores are limited to the subsample."""
     rows = subsample(fit.y, size, seed)
-    curve = [best_t(fit.d2(a, rows), fit.y[rows], fit.n, channel) for a in grid]
+    curve = [best_t(fit.d2(a, rows), fit.y[rows], fit.n, eta) for a in grid]
     k = int(np.argmax([c[0] for c in curve]))
     L, t, eta = curve[k]
     return grid[k], t, eta, L, curve
+
+
+def with_ratio_noise(fit, d2, t, eta):
+    """(t, eta) for the probability. The likelihood takes mistakes that go to
+    one class for overlap of the two and finds no noise; the ratios do see
+    them. The larger eta of the two counts, and t goes with it."""
+    seen = ratios(np.sqrt(d2), fit.y)["eta"]
+    if seen <= eta:
+        return t, eta
+    return best_t(d2, fit.y, fit.n, seen)[1], seen
 
 
 def mistakenness(d2, y, t, eta, C):
@@ -246,7 +256,7 @@ def evaluate(X, y, bad, **how):
     a, t, eta, L, curve = choose(fit, **how)
     d2 = fit.d2(a)
     r = ratios(np.sqrt(d2), y)
-    m = mistakenness(d2, y, t, eta, len(fit.n))
+    m = mistakenness(d2, y, *with_ratio_noise(fit, d2, t, eta), len(fit.n))
     return dict(auroc_chi=auroc(r["chi"], bad) if bad.any() else np.nan,
                 auroc=auroc(m, bad) if bad.any() else np.nan, a=a, t=t, eta=eta,
                 eta_paper=r["eta"], rate=bad.mean(), flagged=(m > .5).mean(),
