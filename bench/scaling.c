@@ -1,0 +1,104 @@
+/* How the time of rer_analyze grows: with N (slope of log time over log N) and with C (the share of
+ * the variance that a + b C explains). Automatic shrinkage, opening the file included. */
+#include "bench.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static double time_once(const bench_files *files, int threads)
+{
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    rer_result *result = NULL;
+    rer_options options = rer_options_default();
+    rer_files names = {.features = files->features, .labels = files->labels};
+    options.threads = threads;
+    double start = rer_now();
+    if (rer_dataset_open(&data, &names, &options, &error) != RER_OK ||
+        rer_analyze(&result, data, &options, NULL, &error) != RER_OK) {
+        fprintf(stderr, "%s\n", error.message);
+        exit(2);
+    }
+    double seconds = rer_now() - start;
+    rer_result_free(result);
+    rer_dataset_free(data);
+    return seconds;
+}
+
+/* Median seconds of each shape; rounds go over all shapes, so that a slow moment spoils no single one. */
+static void time_shapes(double *median, const bench_shape *shapes, int count, const bench_settings *settings)
+{
+    enum { MOST = 8 };
+    bench_files files[MOST];
+    double seconds[MOST][64];
+    for (int s = 0; s < count; s++)
+        files[s] = bench_make_files(&shapes[s]);
+    for (int round = -1; round < settings->rounds; round++)
+        for (int s = 0; s < count; s++)
+            seconds[s][round < 0 ? 0 : round] = time_once(&files[s], settings->threads);
+    for (int s = 0; s < count; s++) {
+        median[s] = bench_median(seconds[s], settings->rounds);
+        printf("  %7lld x %lld x %4d: %.3f s\n", (long long)shapes[s].N, (long long)shapes[s].D, shapes[s].C, median[s]);
+        bench_remove_files(&files[s]);
+    }
+}
+
+/* Least squares y = a + b x; returns the coefficient of determination. */
+static double fit_line(const double *x, const double *y, int count, double *a, double *b)
+{
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0, yy = 0;
+    for (int i = 0; i < count; i++) {
+        mean_x += x[i] / count;
+        mean_y += y[i] / count;
+    }
+    for (int i = 0; i < count; i++) {
+        xx += (x[i] - mean_x) * (x[i] - mean_x);
+        xy += (x[i] - mean_x) * (y[i] - mean_y);
+        yy += (y[i] - mean_y) * (y[i] - mean_y);
+    }
+    *b = xy / xx;
+    *a = mean_y - *b * mean_x;
+    return xy * xy / (xx * yy);
+}
+
+static void measure_rows(const bench_settings *settings)
+{
+    enum { COUNT = 5 };
+    bench_shape shapes[COUNT];
+    double seconds[COUNT], log_n[COUNT], log_seconds[COUNT], a, b;
+    for (int s = 0; s < COUNT; s++)
+        shapes[s] = (bench_shape){25000LL << s, 256, 50, true};
+    printf("time against N\n");
+    time_shapes(seconds, shapes, COUNT, settings);
+    for (int s = 0; s < COUNT; s++) {
+        log_n[s] = log((double)shapes[s].N);
+        log_seconds[s] = log(seconds[s]);
+    }
+    (void)fit_line(log_n, log_seconds, COUNT, &a, &b);
+    bench_bar("slope of log time over log N", b, .9, 1.1);
+}
+
+static void measure_classes(const bench_settings *settings)
+{
+    enum { COUNT = 6 };
+    static const int32_t classes[COUNT] = {10, 100, 500, 1000, 1500, 2000};
+    bench_shape shapes[COUNT];
+    double seconds[COUNT], x[COUNT], a, b;
+    for (int s = 0; s < COUNT; s++) {
+        shapes[s] = (bench_shape){100000, 256, classes[s], true};
+        x[s] = classes[s];
+    }
+    printf("time against C\n");
+    time_shapes(seconds, shapes, COUNT, settings);
+    double r2 = fit_line(x, seconds, COUNT, &a, &b);
+    printf("  %.3f s + %.3f ms C\n", a, 1e3 * b);
+    bench_bar("R2 of time = a + b C", r2, .98, INFINITY);
+}
+
+int main(int argc, char **argv)
+{
+    bench_settings settings = bench_parse(argc, argv, 7);
+    measure_rows(&settings);
+    measure_classes(&settings);
+    return bench_missed();
+}
