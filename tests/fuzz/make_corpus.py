@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Makes the seeds of the fuzzers: small files of each format, whole and slightly wrong.
+
+    tests/fuzz/make_corpus.py            all but HDF5
+    make_h5_seeds tests/fuzz/corpus/h5   those (make_h5_seeds.c, linked with HDF5)
+"""
+import gzip
+import io
+import pathlib
+import struct
+import zipfile
+
+CORPUS = pathlib.Path(__file__).parent / "corpus"
+
+
+def put(folder, name, data):
+    (CORPUS / folder).mkdir(parents=True, exist_ok=True)
+    (CORPUS / folder / name).write_bytes(data)
+
+
+def npy(descr, shape, data, fortran=False, version=1):
+    header = repr({"descr": descr, "fortran_order": fortran, "shape": shape}).encode() + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(header))
+    return b"\x93NUMPY" + bytes([version, 0]) + length + header + data
+
+
+def npz(members, method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data, method)
+    return out.getvalue()
+
+
+def idx(code, shape, data):
+    return bytes([0, 0, code, len(shape)]) + b"".join(struct.pack(">I", n) for n in shape) + data
+
+
+floats = struct.pack("<6f", *range(6))
+put("npy", "f4", npy("<f4", (3, 2), floats))
+put("npy", "f2_fortran", npy("<f2", (3, 2), bytes(12), fortran=True))
+put("npy", "f8_big", npy(">f8", (2, 1), bytes(16), version=2))
+put("npy", "bool_v3", npy("|b1", (2,), b"\0\1", version=3))
+put("npy", "u1_pictures", npy("|u1", (1, 2, 2, 3), bytes(12)))
+put("npy", "texts", npy("|S2", (2,), b"ab\xc3\xa4"))
+put("npy", "unicode", npy("<U2", (2, 1), "abc\0".encode("utf-32-le")))
+put("npy", "i8", npy("<i8", (3,), struct.pack("<3q", -1, 2**62, 5)))
+put("npy", "huge", npy("<f4", (2**62, 4), floats))
+put("npy", "object", npy("|O", (2,), bytes(16)))
+put("npy", "gz", gzip.compress(npy("<f4", (3, 2), floats), mtime=0))
+for method, name in ((zipfile.ZIP_STORED, "stored"), (zipfile.ZIP_DEFLATED, "deflated")):
+    put("npz", f"one_{name}", npz({"a.npy": npy("<f4", (3, 2), floats)}, method))
+    put("npz", f"two_{name}", npz({"a.npy": npy("<i8", (1,), bytes(8)), "b": b"no array"}, method))
+put("npz", "empty", npz({}, zipfile.ZIP_STORED))
+put("idx", "u1_rank1", idx(8, (3,), b"abc"))
+put("idx", "u1_rank3", idx(8, (1, 2, 2), b"abcd"))
+put("idx", "f4_rank2", idx(13, (1, 2), bytes(8)))
+put("idx", "short", idx(12, (2, 2, 2, 2), b"abc"))
+put("idx", "gz", gzip.compress(idx(8, (3,), b"abc"), mtime=0))
+put("csv", "plain", b"\x001,2\n3,4.5e-3\n")
+put("csv", "header", b"\x00a,b\r\n1,nan\r\n,-inf\r\n")
+put("csv", "third", b'\x01a,b,y\n1,2,"x, ""y""\nz"\n\n3,4,\n')
+put("csv", "named", b"\x02\xef\xbb\xbfy,a\ncat,1\ndog,2\n")
+put("csv", "pandas", b"\x000,1,2\n1,2,3\n")
+put("csv", "ragged", b"\x001,2\n3\n")
+put("csv", "quote", b'\x00"1,2\n3\n')
+put("labels", "integers", b"\x04\x00-1\n3\n18446744073709551615\n3\n")
+put("labels", "texts", b'\x03\x00label\na\n"b,\n"""\n\n')
+put("labels", "columns", b"\x02\x02id,y\n1,a\n2,b\n")
+put("labels", "latin1", b"\x01\x00caf\xe9\n")
