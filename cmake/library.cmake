@@ -12,7 +12,7 @@ target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PR
 target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
 target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
                        -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
-                       -fno-math-errno -fopenmp-simd)
+                       -fno-math-errno -ffp-contract=off -fopenmp-simd)
 if(RER_SANITIZE)
     target_compile_options(rer_settings INTERFACE -fsanitize=${RER_SANITIZE} -fno-omit-frame-pointer -g)
     target_link_options(rer_settings INTERFACE -fsanitize=${RER_SANITIZE})
@@ -38,7 +38,7 @@ function(add_kernels isa)
     add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
-    target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math ${ARGN})
+    target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})
     target_sources(rer_objects INTERFACE $<TARGET_OBJECTS:rer_kernels_${isa}>)
 endfunction()
 add_kernels(baseline)

@@ -62,8 +62,8 @@ typedef struct rer_error {
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-typedef enum rer_reconstructor_kind { RER_CENTROID } rer_reconstructor_kind;
-typedef enum rer_normalize { RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
+typedef enum rer_reconstructor_kind { RER_CENTROID, RER_PUBLISHED } rer_reconstructor_kind;
+typedef enum rer_normalize { RER_NORMALIZE_AUTO, RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
 
 /* "auto" is RER_AUTO, "paper" is RER_PAPER where an option allows it. */
@@ -72,7 +72,7 @@ typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
 
 typedef struct rer_options {
     int32_t reconstructor; /* rer_reconstructor_kind */
-    int32_t normalize;     /* rer_normalize */
+    int32_t normalize;     /* rer_normalize; auto: what suits the reconstructor */
     int32_t features;      /* rer_picture_features: what pictures are turned into */
     int32_t threads;       /* 0: one for each core */
     double shrinkage;      /* RER_AUTO or 0..1 */

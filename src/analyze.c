@@ -112,6 +112,17 @@ static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
 }
 
+static rer_status choose_normalize(rer_model *model, const rer_options *options, rer_error *error)
+{
+    const rer_reconstructor *reconstructor = model->reconstructor;
+    bool is_auto = options->normalize == RER_NORMALIZE_AUTO;
+    model->normalizer.kind = is_auto ? reconstructor->normalize : (rer_normalize)options->normalize;
+    if (reconstructor->needs_minmax && model->normalizer.kind != RER_MINMAX)
+        return rer_fail(error, RER_BAD_USAGE, "--normalize: the reconstructor '%s' needs minmax (or auto)",
+                        reconstructor->name);
+    return RER_OK;
+}
+
 rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
                               const char *errors_path, const rer_progress *progress, rer_error *error)
 {
@@ -133,8 +144,8 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         status = rer_model_make(&model, data->D, made->C, error);
     if (status == RER_OK) {
         made->model = model;
-        model->normalizer.kind = (rer_normalize)options->normalize;
         model->reconstructor = rer_reconstructor_of(options->reconstructor);
+        status = choose_normalize(model, options, error);
         for (int32_t c = 0; status == RER_OK && c < made->C; c++)
             status = rer_copy_text(&model->names[c], made->names[c], error);
     }

@@ -29,8 +29,8 @@ typedef struct option_row {
 #define AT(member) offsetof(rer_options, member)
 
 static const option_row table[] = {
-    {{"reconstructor", "centroid", "centroid", "how a class is modelled", false}, CHOICE, AT(reconstructor), 0, 0},
-    {{"normalize", "whiten|minmax|unit|none", "whiten", "scaling of the features before anything else", false},
+    {{"reconstructor", "centroid|published", "centroid", "how a class is modelled", false}, CHOICE, AT(reconstructor), 0, 0},
+    {{"normalize", "auto|whiten|minmax|unit|none", "auto", "scaling of features; auto: whiten, published: minmax", false},
      CHOICE, AT(normalize), 0, 0},
     {{"shrinkage", "auto|0..1", "auto", "pull of the covariance towards a multiple of the identity", false},
      NUMBER, AT(shrinkage), 0, 1},

@@ -156,7 +156,7 @@ void rer_centroid_clear(rer_centroid *centroid)
 
 /* ---- fitting ----------------------------------------------------------------------------- */
 
-static void free_state(void *pointer)
+void rer_centroid_model_free(void *pointer)
 {
     centroid_state *state = pointer;
     if (state == NULL)
@@ -230,7 +230,7 @@ static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_
     return status;
 }
 
-static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_means *adjust, rer_error *error)
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
@@ -238,6 +238,8 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
         status = rer_class_means(&state->moments, &model->normalizer, run, error);
     if (status == RER_OK)
         status = check_classes(&state->moments, run, error);
+    if (status == RER_OK && adjust != NULL)
+        status = adjust(&state->moments, &model->normalizer, run, error);
     if (status == RER_OK) {
         state->centroid = (rer_centroid){
             .D = run->D,
@@ -246,11 +248,12 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
             .grand = state->moments.grand,
             .n = state->moments.n,
             .in_double = state->moments.labelled < 4 * run->D,
+            .in_sample = adjust != NULL,
         };
         status = fit_metric(model, state, run, error);
     }
     if (status != RER_OK) {
-        free_state(state);
+        rer_centroid_model_free(state);
         return status;
     }
     memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
@@ -261,18 +264,19 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
 
 /* ---- scoring ----------------------------------------------------------------------------- */
 
-static int64_t scratch(const rer_model *model, int64_t rows)
+int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows)
 {
     return rer_centroid_scratch(&((const centroid_state *)model->state)->centroid, rows);
 }
 
-static void prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *memory)
+void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
+                                void *memory)
 {
     rer_centroid_prepare(&((const centroid_state *)model->state)->centroid, run->kernels, block, left_out, memory);
 }
 
-static void errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
-                   float *d2, void *memory)
+void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
+                               int32_t classes, float *d2, void *memory)
 {
     rer_centroid_tile(&((const centroid_state *)model->state)->centroid, run->kernels, block, first, classes, d2,
                       memory);
@@ -280,7 +284,7 @@ static void errors(const rer_model *model, const rer_run *run, const rer_block *
 
 /* ---- saving ------------------------------------------------------------------------------ */
 
-static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+rer_status rer_centroid_model_save(const rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     const centroid_state *state = model->state;
     const rer_centroid *centroid = &state->centroid;
@@ -316,7 +320,7 @@ static rer_status load_arrays(centroid_state *state, const rer_model *model, con
     return status;
 }
 
-static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors, rer_error *error)
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
@@ -335,20 +339,26 @@ static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *
         status = rer_centroid_finish(&state->centroid, error);
     }
     if (status != RER_OK) {
-        free_state(state);
+        rer_centroid_model_free(state);
         return status;
     }
     model->state = state;
     return RER_OK;
 }
 
+static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+{
+    return rer_centroid_fit(model, run, NULL, error);
+}
+
 const rer_reconstructor rer_centroid_reconstructor = {
     .name = "centroid",
+    .normalize = RER_WHITEN,
     .fit = fit,
-    .scratch = scratch,
-    .prepare = prepare,
-    .errors = errors,
-    .save = save,
-    .load = load,
-    .free = free_state,
+    .scratch = rer_centroid_model_scratch,
+    .prepare = rer_centroid_model_prepare,
+    .errors = rer_centroid_model_errors,
+    .save = rer_centroid_model_save,
+    .load = rer_centroid_model_load,
+    .free = rer_centroid_model_free,
 };

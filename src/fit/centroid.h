@@ -17,6 +17,7 @@ typedef struct rer_centroid {
     const int64_t *n;    /* [C] */
     double *root;        /* [D, D] lower: S_a^-1 = root' root; NULL: the metric is the identity */
     double weight;       /* (1 - a) / dof: what a row adds to S_a; 0 with the identity */
+    bool in_sample;      /* rows are scored as they are, by a model that has seen them */
     /* For scoring, in the one precision that is used: */
     bool in_double;
     void *root_real; /* [D, D] root in that precision (in double: root itself) */
@@ -52,5 +53,19 @@ typedef struct rer_choice {
 
 rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const double *scatter, double dof,
                                const rer_row_sample *sample, const rer_run *run, rer_error *error);
+
+/* The centroid model as a reconstructor's functions; published shares all but the means: `adjust`
+ * (or NULL) replaces them after the first pass, and nothing is left out then. */
+typedef rer_status rer_adjust_means(rer_class_moments *moments, const rer_normalizer *normalizer, const rer_run *run,
+                                    rer_error *error);
+rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_means *adjust, rer_error *error);
+int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows);
+void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
+                                void *scratch);
+void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
+                               int32_t classes, float *d2, void *scratch);
+rer_status rer_centroid_model_save(const rer_model *model, rer_tensors *tensors, rer_error *error);
+rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors, rer_error *error);
+void rer_centroid_model_free(void *state);
 
 #endif

@@ -28,7 +28,7 @@ static void leave_out(row_terms *terms, const rer_centroid *centroid, int32_t c,
 {
     terms->gain = 0;
     terms->own_error = terms->own;
-    if (c < 0 || !left_out)
+    if (c < 0 || !left_out || centroid->in_sample)
         return;
     double n = (double)centroid->n[c];
     if (n < 2) {

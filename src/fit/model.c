@@ -11,8 +11,8 @@
 #define FORMAT "1"
 
 /* In the order of rer_reconstructor_kind. */
-static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor};
-static const char *const normalize_names[] = {"whiten", "minmax", "unit", "none"};
+static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_published_reconstructor};
+static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
 const rer_reconstructor *rer_reconstructor_of(int32_t kind)
 {
@@ -93,6 +93,8 @@ static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_
     if (status == RER_OK)
         status = rer_tensors_set_number(tensors, "rows", (double)model->N, error);
     if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "features", (double)model->D, error);
+    if (status == RER_OK)
         status = save_names(model, tensors, error);
     int64_t C = model->C, D = model->D;
     if (status == RER_OK)
@@ -152,7 +154,7 @@ static rer_status load_sizes(rer_model *model, const rer_tensors *tensors, const
 static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
 {
     const char *name = rer_tensors_text(tensors, "normalize");
-    int kind = 0;
+    int kind = RER_WHITEN;
     while (kind <= RER_NONE && (name == NULL || strcmp(name, normalize_names[kind]) != 0))
         kind++;
     if (kind > RER_NONE)
@@ -192,32 +194,39 @@ static rer_status load_common(rer_model *model, const rer_tensors *tensors, cons
     return status;
 }
 
-/* C and D from the class means, the one array that every model of ours starts from. */
-static rer_status read_sizes(const rer_tensors *tensors, const char *path, int64_t shape[RER_TENSOR_RANK_MAX],
-                             rer_error *error)
+static rer_status read_sizes(const rer_tensors *tensors, const char *path, int32_t *C, int64_t *D, rer_error *error)
 {
     int32_t rank = 0;
+    int64_t shape[RER_TENSOR_RANK_MAX] = {0};
+    double features = 0;
     const char *format = rer_tensors_text(tensors, "format");
     if (format == NULL || strcmp(format, "rer model " FORMAT) != 0)
         return rer_fail(error, RER_BAD_INPUT, "%s: this is no rer model of format " FORMAT " (it says '%.40s')", path,
                         format != NULL ? format : "nothing");
-    rer_status status = rer_tensors_shape(tensors, "centroid.mean", &rank, shape, error);
-    if (status == RER_OK && (rank != 2 || shape[0] < 2 || shape[0] > INT32_MAX || shape[1] < 1 ||
-                             shape[1] > INT32_MAX / 2))
-        return rer_fail(error, RER_BAD_INPUT, "%s: the class means have no usable shape", path);
-    return status;
+    rer_status status = rer_tensors_shape(tensors, "class_sizes", &rank, shape, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "features", &features, error);
+    if (status != RER_OK)
+        return status;
+    if (rank != 1 || shape[0] < 2 || shape[0] > INT32_MAX || !(features >= 1 && features <= INT32_MAX / 2))
+        return rer_fail(error, RER_BAD_INPUT, "%s: %lld classes of %g features are no usable sizes", path,
+                        (long long)shape[0], features);
+    *C = (int32_t)shape[0];
+    *D = (int64_t)features;
+    return RER_OK;
 }
 
 rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
 {
     rer_tensors *tensors = NULL;
     rer_model *made = NULL;
-    int64_t shape[RER_TENSOR_RANK_MAX] = {0};
+    int32_t C = 0;
+    int64_t D = 0;
     rer_status status = rer_tensors_read(&tensors, path, error);
     if (status == RER_OK)
-        status = read_sizes(tensors, path, shape, error);
+        status = read_sizes(tensors, path, &C, &D, error);
     if (status == RER_OK)
-        status = rer_model_make(&made, shape[1], (int32_t)shape[0], error);
+        status = rer_model_make(&made, D, C, error);
     if (status == RER_OK)
         status = load_common(made, tensors, path, error);
     if (status == RER_OK) {

@@ -27,6 +27,8 @@ struct rer_model {
  * without it; otherwise they are new. */
 struct rer_reconstructor {
     const char *name;
+    rer_normalize normalize; /* what --normalize auto means for it */
+    bool needs_minmax;       /* and whether it can do with no other */
     rer_status (*fit)(rer_model *model, const rer_run *run, rer_error *error);
     int64_t (*scratch)(const rer_model *model, int64_t rows);
     /* Once a block; `scratch` then belongs to it until its last errors call. */
@@ -46,6 +48,7 @@ struct rer_reconstructor {
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);
 
 extern const rer_reconstructor rer_centroid_reconstructor;
+extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);
 

@@ -1,0 +1,67 @@
+/* Rows by class, and reading some of them. */
+#include "fit/class_rows.h"
+
+static bool is_used(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0;
+}
+
+rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_error *error)
+{
+    rer_class_rows made = {.C = run->C};
+    const rer_result *result = run->result;
+    int64_t *next = NULL, labelled = 0;
+    rer_status status = rer_allocate(&made.start, run->C + 1, sizeof(int64_t), "class offsets", error);
+    if (status == RER_OK)
+        status = rer_allocate(&next, run->C, sizeof(int64_t), "class offsets", error);
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+        if (is_used(result, row)) {
+            made.start[result->given[row] + 1]++;
+            labelled++;
+        }
+    if (status == RER_OK)
+        status = rer_allocate(&made.rows, labelled, sizeof(int64_t), "rows by class", error);
+    for (int32_t c = 0; status == RER_OK && c < run->C; c++) {
+        made.start[c + 1] += made.start[c];
+        next[c] = made.start[c];
+    }
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+        if (is_used(result, row))
+            made.rows[next[result->given[row]]++] = row;
+    free(next);
+    if (status != RER_OK) {
+        rer_class_rows_free(&made);
+        return status;
+    }
+    *classes = made;
+    return RER_OK;
+}
+
+void rer_class_rows_free(rer_class_rows *classes)
+{
+    free(classes->start);
+    free(classes->rows);
+    *classes = (rer_class_rows){0};
+}
+
+int64_t rer_gather_scratch(const rer_run *run)
+{
+    return rer_dataset_scratch(run->data, 1);
+}
+
+rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *normalizer, const int64_t *rows,
+                           int64_t count, void *scratch, rer_error *error)
+{
+    int64_t D = run->D;
+    rer_status status = RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        float *row = x + i * D;
+        status = rer_dataset_rows_read(run->data, rows[i], 1, row, scratch, error);
+        if (status != RER_OK)
+            break;
+        double scale = rer_normalize_row(normalizer, row, D, run->kernels->sum_squares(row, D));
+        for (int64_t j = 0; scale != 1 && j < D; j++)
+            row[j] = (float)(scale * (double)row[j]);
+    }
+    return status;
+}
