@@ -5,6 +5,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+/* How long the work may take to stop; then it is stuck, as a thread that writes to a pipe which
+ * nobody reads. */
+enum { GRACE_SECONDS = 10 };
+
 static volatile sig_atomic_t deferred, received;
 
 static void on_signal(int number)
@@ -12,13 +16,19 @@ static void on_signal(int number)
     received = number;
     if (!deferred)
         _exit(128 + number);
+    (void)alarm(GRACE_SECONDS);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    _exit(128 + received);
 }
 
 static void catch_signal(int number)
 {
     struct sigaction old, action = {.sa_handler = on_signal};
-    /* A second signal does not wait for the first; without SA_RESTART a write to a pipe that nobody
-     * reads ends too. */
+    /* A second signal does not wait for the first; without SA_RESTART it ends a write that waits. */
     action.sa_flags = (int)SA_RESETHAND;
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
         return; /* as under nohup */
@@ -29,6 +39,7 @@ void signals_start(void)
 {
     catch_signal(SIGINT);
     catch_signal(SIGTERM);
+    (void)signal(SIGALRM, on_alarm);
     /* A reader that left and a file that grew too large are failed writes, not deaths. */
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);

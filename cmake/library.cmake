@@ -58,3 +58,18 @@ target_include_directories(rer INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_options(rer PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 set_target_properties(rer PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+
+# Installation: library, header, find_package(rer), pkg-config, man page. The command has its own in cli/.
+include(CMakePackageConfigHelpers)
+set(RER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rer)
+install(TARGETS rer EXPORT rer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES include/rer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT rer NAMESPACE rer:: FILE rer-config.cmake DESTINATION ${RER_PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/rer-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/rer-config-version.cmake DESTINATION ${RER_PACKAGE_DIR})
+
+# Paths in rer.pc are relative to where it lies, so that the prefix may be chosen when installing.
+file(RELATIVE_PATH RER_PC_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(cmake/rer.pc.in ${PROJECT_BINARY_DIR}/rer.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rer.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES docs/rer.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

@@ -4,15 +4,16 @@
 #     scripts/test.sh [--all]      --all: the slow tests too
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-build=${BUILD:-build}
+build=$(realpath -m "${BUILD:-build}")
 jobs=${JOBS:-$(nproc)}
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} CMAKE_BUILD_PARALLEL_LEVEL=$jobs
 groups="build demo test"
 slow="|slow"
+longer=()
 if [ "${1:-}" = --all ]; then
     groups="$groups test-all"
     slow=""
-    export RER_TEST_ALL=1
+    longer=(--repeat until-fail:12) # each run starts from what the one before has found
 fi
 
 # shellcheck disable=SC2086
@@ -33,14 +34,15 @@ suite() {
     done
     shift
     printf '\n== %s ==\n' "$name"
-    if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DRER_PYTHON="$PWD/$build/venv/bin/python" "$@" &&
+    if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+               -DRER_PYTHON="$build/venv/bin/python" "$@" &&
            cmake --build "$folder" -- --quiet; }; then
         echo "The $name build failed."
         unrun+=("$name")
         return
     fi
-    ctest --test-dir "$folder" --output-on-failure -j "$jobs" -LE "^($excluded)\$" "${ctest_options[@]}" \
-        --output-junit "$PWD/$results/$name.xml"
+    "${run[@]}" ctest --test-dir "$folder" --output-on-failure -j "$jobs" -LE "^($excluded)\$" "${ctest_options[@]}" \
+        --output-junit "$results/$name.xml"
     [ -f "$results/$name.xml" ] || unrun+=("$name")
 }
 
@@ -48,15 +50,22 @@ without=none
 if [ ! -d ../shared/data ]; then
     without=shared
 fi
-suite release "$build" "$without$slow" -- 
+run=(env)
+suite release "$build" "$without$slow" --
 suite asan "$build/asan" "once|$without$slow" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+# ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
+! setarch -R true 2>/dev/null || run=(setarch -R)
 suite tsan "$build/tsan" "once|$without$slow" -R 'threads|pool' -- \
     -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
-CC=clang suite fuzz "$build/fuzz" "$without$slow" -L fuzz -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
+run=(env)
+CC=clang suite fuzz "$build/fuzz" "$without$slow" "${longer[@]}" -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
 
 echo
 if [ $without = shared ]; then
     ctest --test-dir "$build" -N -L '^shared$' | sed -n 's/^ *Test *#[0-9]*: /Skipped, for want of ..\/shared\/data: /p' |
         tee "$results/left-out"
+fi
+if [ -n "$slow" ]; then
+    ctest --test-dir "$build" -N -L '^slow$' | sed -n 's/^ *Test *#[0-9]*: /Left to make test-all: /p'
 fi
 python3 scripts/count_tests.py "$results" "${unrun[@]}"

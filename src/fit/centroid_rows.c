@@ -9,7 +9,8 @@
  * left out of the model for them. A row alone in its class takes d2_k as it is; its own is NaN.
  *
  * The sums lose digits where x lies much nearer to mu_k than to mu_c; such entries are recomputed
- * from T + u_c - u_k directly. */
+ * from T + u_c - u_k directly and, where T in float is too coarse for that (mislabelled rows of
+ * classes far apart), from the row itself in double. */
 #include "fit/centroid.h"
 
 #include <math.h>
@@ -41,6 +42,24 @@ static void leave_out(row_terms *terms, const rer_centroid *centroid, int32_t c,
     den = den > 1e-12 ? den : 1e-12;
     terms->gain = beta / den;
     terms->own_error = (n / (n - 1)) * (n / (n - 1)) * terms->own / den;
+}
+
+/* An entry below this share of the terms that it is the difference of has lost too many digits in
+ * float: T is good to some 5e-7 of its length, and the entry then to 2 * 5e-7 / sqrt(share). */
+#define FLOAT_TOO_COARSE 1e-3
+
+/* d2_k and g_k of one row from the row itself, in double; work [2, D]. */
+static void square_in_double(const rer_centroid *centroid, const rer_kernels *kernels, const float *x, double scale,
+                             int32_t reference, int32_t k, double *work, double *d2, double *g)
+{
+    int64_t D = centroid->D;
+    const double *mean = reference < centroid->C ? centroid->mean + reference * D : centroid->grand;
+    kernels->residual_f64(work, x, scale, mean, D);
+    kernels->residual_f64(work + D, x, scale, centroid->mean + k * D, D);
+    if (centroid->root != NULL)
+        rer_multiply_triangle_f64(work, centroid->root, 2, D);
+    *d2 = kernels->dot_f64(work + D, work + D, D);
+    *g = kernels->dot_f64(work, work + D, D);
 }
 
 #define REAL float

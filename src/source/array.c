@@ -3,6 +3,7 @@
  * C order: one read of count rows. Fortran order: one read of count items for each column, then a
  * transpose. Both go through the caller's scratch, so that nothing is allocated while rows stream
  * and several threads may read at once. */
+#include "backend/backend.h"
 #include "source/formats.h"
 
 #include <stdio.h>
@@ -52,8 +53,8 @@ const char *rer_shape_text(char *buffer, int32_t rank, const int64_t *shape)
 {
     int used = snprintf(buffer, RER_SHAPE_TEXT, "(");
     for (int32_t i = 0; i < rank; i++)
-        used += snprintf(buffer + used, (size_t)(RER_SHAPE_TEXT - used), i == 0 ? "%lld" : ", %lld",
-                         (long long)shape[i]);
+        used +=
+            snprintf(buffer + used, (size_t)(RER_SHAPE_TEXT - used), i == 0 ? "%lld" : ", %lld", (long long)shape[i]);
     (void)snprintf(buffer + used, (size_t)(RER_SHAPE_TEXT - used), rank == 1 ? ",)" : ")");
     return buffer;
 }
@@ -82,8 +83,9 @@ rer_status rer_array_check(const rer_array *array, int64_t available, rer_error 
                             array->name, shape);
     for (int32_t i = 0; i < array->rank; i++)
         if (!rer_product(bytes, array->shape[i], &bytes))
-            return rer_fail(error, RER_BAD_INPUT, "%s: shape %s of %s is larger than any file can be: a damaged header?",
-                            array->name, shape, rer_dtype_name(array->dtype));
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: shape %s of %s is larger than any file can be: a damaged header?", array->name, shape,
+                            rer_dtype_name(array->dtype));
     if (bytes > available)
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: truncated: shape %s of %s needs %lld bytes but only %lld follow the header", array->name,
@@ -93,44 +95,31 @@ rer_status rer_array_check(const rer_array *array, int64_t available, rer_error 
 
 /* ---- conversion -------------------------------------------------------------------------- */
 
-/* Exponent and mantissa move up and the bias is put right by a product, which also normalises
- * subnormal numbers; infinities and NaN get the highest exponent. No branch, so it vectorises. */
-static inline float half_to_float(uint16_t half)
-{
-    uint32_t magnitude = (uint32_t)(half & 0x7FFF) << 13;
-    uint32_t special = (half & 0x7C00) == 0x7C00 ? 0x7F800000u : 0;
-    float value;
-    memcpy(&value, &magnitude, sizeof value);
-    value *= 0x1p112f;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits |= special | (uint32_t)(half & 0x8000) << 16;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Items are loaded by memcpy: data in a file's memory need not be aligned. */
-#define DEFINE_CONVERT(name, type, to_float)                                                                           \
+#define DEFINE_CONVERT(name, type)                                                                                     \
     static void name(const unsigned char *restrict in, int64_t count, float *restrict out)                             \
     {                                                                                                                  \
         _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                                        \
         {                                                                                                              \
             type item;                                                                                                 \
             memcpy(&item, in + i * (int64_t)sizeof item, sizeof item);                                                 \
-            out[i] = to_float(item);                                                                                   \
+            out[i] = (float)item;                                                                                      \
         }                                                                                                              \
     }
-#define CAST(item) ((float)(item))
-DEFINE_CONVERT(convert_f16, uint16_t, half_to_float)
-DEFINE_CONVERT(convert_f64, double, CAST)
-DEFINE_CONVERT(convert_u8, uint8_t, CAST)
-DEFINE_CONVERT(convert_u16, uint16_t, CAST)
-DEFINE_CONVERT(convert_u32, uint32_t, CAST)
-DEFINE_CONVERT(convert_u64, uint64_t, CAST)
-DEFINE_CONVERT(convert_i8, int8_t, CAST)
-DEFINE_CONVERT(convert_i16, int16_t, CAST)
-DEFINE_CONVERT(convert_i32, int32_t, CAST)
-DEFINE_CONVERT(convert_i64, int64_t, CAST)
+DEFINE_CONVERT(convert_f64, double)
+DEFINE_CONVERT(convert_u8, uint8_t)
+DEFINE_CONVERT(convert_u16, uint16_t)
+DEFINE_CONVERT(convert_u32, uint32_t)
+DEFINE_CONVERT(convert_u64, uint64_t)
+DEFINE_CONVERT(convert_i8, int8_t)
+DEFINE_CONVERT(convert_i16, int16_t)
+DEFINE_CONVERT(convert_i32, int32_t)
+DEFINE_CONVERT(convert_i64, int64_t)
+
+static void convert_f16(const unsigned char *in, int64_t count, float *out)
+{
+    rer_cpu_kernels()->half_to_float(out, in, count);
+}
 
 static void convert_f32(const unsigned char *in, int64_t count, float *out)
 {

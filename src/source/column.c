@@ -52,9 +52,10 @@ static rer_status decide(column *c, rer_error *error)
     if (c->wanted == NULL && columns == 1)
         return RER_OK;
     if (c->wanted == NULL)
-        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld columns where one is wanted; choose one of %s (--label-column "
-                        "for labels), or put quotes around cells with the separator in them", c->input->name,
-                        (long long)columns, rer_texts_list(&c->first.texts, list, sizeof list));
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: has %lld columns where one is wanted; choose one of %s (--label-column "
+                        "for labels), or put quotes around cells with the separator in them",
+                        c->input->name, (long long)columns, rer_texts_list(&c->first.texts, list, sizeof list));
     for (int64_t i = 0; i < columns && !c->by_name; i++)
         if (strcmp(rer_text(&c->first.texts, i), c->wanted) == 0) {
             c->by_name = true;
@@ -63,8 +64,10 @@ static rer_status decide(column *c, rer_error *error)
     if (!c->by_name)
         c->index = rer_column_number(c->wanted, columns);
     if (c->index < 0)
-        return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s'; its first row is %s, or give a number from 1 to "
-                        "%lld", c->input->name, rer_quote(quoted, sizeof quoted, c->wanted, (int64_t)strlen(c->wanted)),
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: has no column '%s'; its first row is %s, or give a number from 1 to "
+                        "%lld",
+                        c->input->name, rer_quote(quoted, sizeof quoted, c->wanted, (int64_t)strlen(c->wanted)),
                         rer_texts_list(&c->first.texts, list, sizeof list), (long long)columns);
     return RER_OK;
 }

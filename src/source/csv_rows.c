@@ -11,12 +11,12 @@ typedef struct rows {
     const rer_csv_handler *handler;
     rer_error *error;
     rer_status status;
-    int64_t line;      /* of the first character not yet reported */
-    int64_t row_line;  /* where the present row began */
-    int64_t cells;     /* of the present row so far */
-    int64_t columns;   /* of the first row, 0 before it */
-    int64_t blank;     /* blank lines not yet known to be rows */
-    int last_end;      /* character that ended the last row */
+    int64_t line;     /* of the first character not yet reported */
+    int64_t row_line; /* where the present row began */
+    int64_t cells;    /* of the present row so far */
+    int64_t columns;  /* of the first row, 0 before it */
+    int64_t blank;    /* blank lines not yet known to be rows */
+    int last_end;     /* character that ended the last row */
 } rows;
 
 static int never(unsigned char c)
@@ -95,9 +95,10 @@ static void on_row(int end, void *context)
     if (r->columns != 1)
         r->blank = 0;
     if (r->cells != r->columns)
-        r->status = rer_fail(r->error, RER_BAD_INPUT, "%s: line %lld has %lld cells but the first row has %lld; put "
-                             "quotes around cells with the separator in them", r->input->name, (long long)r->row_line,
-                             (long long)r->cells, (long long)r->columns);
+        r->status = rer_fail(r->error, RER_BAD_INPUT,
+                             "%s: line %lld has %lld cells but the first row has %lld; put "
+                             "quotes around cells with the separator in them",
+                             r->input->name, (long long)r->row_line, (long long)r->cells, (long long)r->columns);
     give_row(r);
 }
 
@@ -106,8 +107,10 @@ static rer_status parse_failure(const rows *r, int code)
     if (code == CSV_ENOMEM || code == CSV_ETOOBIG)
         return rer_fail(r->error, RER_SYSTEM, "out of memory: %s has a very long cell in line %lld", r->input->name,
                         (long long)r->line);
-    return rer_fail(r->error, RER_BAD_INPUT, "%s: line %lld: a quote stands where it cannot; put quotes around the "
-                    "whole cell and double those within (RFC 4180)", r->input->name, (long long)r->line);
+    return rer_fail(r->error, RER_BAD_INPUT,
+                    "%s: line %lld: a quote stands where it cannot; put quotes around the "
+                    "whole cell and double those within (RFC 4180)",
+                    r->input->name, (long long)r->line);
 }
 
 static rer_status parse_all(rows *r, struct csv_parser *parser, char *chunk)

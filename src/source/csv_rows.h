@@ -7,8 +7,7 @@
 /* `line` counts from 1, as an editor shows it; `column` from 0. A callback that fails stops the reading.
  * `text` ends in a zero. A blank line is an empty cell in a file of one column; elsewhere it is left out. */
 typedef struct rer_csv_handler {
-    rer_status (*cell)(void *context, int64_t line, int64_t column, const char *text, int64_t length,
-                       rer_error *error);
+    rer_status (*cell)(void *context, int64_t line, int64_t column, const char *text, int64_t length, rer_error *error);
     rer_status (*row)(void *context, int64_t line, rer_error *error); /* all its cells were given */
     void *context;
 } rer_csv_handler;

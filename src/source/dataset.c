@@ -59,9 +59,11 @@ static uint64_t labels_checksum(const rer_labels *labels)
 static rer_status wrong_shape(const rer_array *array, const char *remedy, rer_error *error)
 {
     char shape[RER_SHAPE_TEXT];
-    return rer_fail(error, RER_BAD_INPUT, "%s: shape %s of %s is neither features [N, D] nor pictures [N, H, W] or "
-                    "[N, H, W, 1..4] of uint8; %s", array->name, rer_shape_text(shape, array->rank, array->shape),
-                    rer_dtype_name(array->dtype), remedy);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: shape %s of %s is neither features [N, D] nor pictures [N, H, W] or "
+                    "[N, H, W, 1..4] of uint8; %s",
+                    array->name, rer_shape_text(shape, array->rank, array->shape), rer_dtype_name(array->dtype),
+                    remedy);
 }
 
 static rer_status set_pictures(rer_dataset *data, const rer_options *options, rer_error *error)
@@ -108,8 +110,10 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     const char *column = files->labels == NULL ? files->label_column : NULL;
     rer_status status = rer_input_open(&input, files->features, error);
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have named columns; "
-                          "give the labels as a file", files->features, column);
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s: has no column '%s': only .csv and .tsv files have named columns; "
+                          "give the labels as a file",
+                          files->features, column);
     if (status == RER_OK && input.format == RER_TEXT)
         status = rer_input_table(&data->features, column != NULL ? &labels : NULL, &input, column, error);
     else if (status == RER_OK)
@@ -147,9 +151,10 @@ static rer_status open_labels(rer_dataset *data, const rer_files *files, rer_err
     if (status == RER_OK)
         status = read_labels(&data->labels, &input, files, data->N, error);
     if (status == RER_OK && data->labels.N != data->N)
-        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld rows; each row needs one label "
-                          "(an empty one where it is unknown)", files->labels, (long long)data->labels.N,
-                          files->features, (long long)data->N);
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s has %lld labels but %s has %lld rows; each row needs one label "
+                          "(an empty one where it is unknown)",
+                          files->labels, (long long)data->labels.N, files->features, (long long)data->N);
     rer_input_close(&input);
     return status;
 }
@@ -173,8 +178,10 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
-            is_standard_input(files->class_names) > 1)
-        return rer_fail(error, RER_BAD_USAGE, "standard input (-) can be read only once; give one of the files by name");
+            is_standard_input(files->class_names) >
+        1)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "standard input (-) can be read only once; give one of the files by name");
     rer_status status = open_features(data, files, error);
     if (status == RER_OK)
         status = describe(data, options, error);

@@ -8,12 +8,12 @@
 
 struct rer_dataset {
     rer_array features;
-    rer_labels labels; /* labels.codes NULL where none were given */
-    rer_texts ids;     /* count 0 where none were given */
-    int64_t N, D;      /* D: columns after the built-in descriptor, for pictures */
-    int64_t picture[3]; /* height, width, channels; 0 where the rows are features */
-    bool hog;           /* pictures go through the descriptor */
-    rer_hog plan;       /* of the descriptor */
+    rer_labels labels;                           /* labels.codes NULL where none were given */
+    rer_texts ids;                               /* count 0 where none were given */
+    int64_t N, D;                                /* D: columns after the built-in descriptor, for pictures */
+    int64_t picture[3];                          /* height, width, channels; 0 where the rows are features */
+    bool hog;                                    /* pictures go through the descriptor */
+    rer_hog plan;                                /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
 };

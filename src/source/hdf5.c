@@ -11,8 +11,10 @@ rer_status rer_hdf5_open(rer_array *array, rer_bytes *data, rer_input *input, re
 {
     (void)array;
     (void)data;
-    return rer_fail(error, RER_BAD_INPUT, "%s: this rer was built without HDF5; save the array as .npy, or build with "
-                    "HDF5", input->name);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: this rer was built without HDF5; save the array as .npy, or build with "
+                    "HDF5",
+                    input->name);
 }
 
 #else
@@ -27,11 +29,11 @@ rer_status rer_hdf5_open(rer_array *array, rer_bytes *data, rer_input *input, re
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READ_ONLY 0u          /* H5F_ACC_RDONLY is a macro that calls the library */
-#define BLOCK (4 << 20)       /* bytes read at a time, or one row of chunks */
-#define TEXT_BLOCK 4096       /* texts read at a time */
-#define TEXT_MAX (1 << 16)    /* bytes of one text of variable length */
-#define DEFLATE_MAX 1100      /* what a compressed byte can become, and a little more */
+#define READ_ONLY 0u       /* H5F_ACC_RDONLY is a macro that calls the library */
+#define BLOCK (4 << 20)    /* bytes read at a time, or one row of chunks */
+#define TEXT_BLOCK 4096    /* texts read at a time */
+#define TEXT_MAX (1 << 16) /* bytes of one text of variable length */
+#define DEFLATE_MAX 1100   /* what a compressed byte can become, and a little more */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static rer_hdf5 calls; /* under the lock; H5open is NULL until the library is there */
@@ -126,16 +128,17 @@ static rer_status open_file(handles *h, rer_input *input, rer_error *error)
     struct stat named, opened;
     bool in_place = input->bytes.fd >= 0 && stat(input->file, &named) == 0 && fstat(input->bytes.fd, &opened) == 0 &&
                     named.st_ino == opened.st_ino && named.st_dev == opened.st_dev;
-    rer_status status =
-        in_place ? RER_OK : rer_bytes_to_named_file(&input->bytes, temporary, input->name, error);
+    rer_status status = in_place ? RER_OK : rer_bytes_to_named_file(&input->bytes, temporary, input->name, error);
     if (status != RER_OK)
         return status;
     h->file = calls.H5Fopen(in_place ? input->file : temporary, READ_ONLY, H5P_DEFAULT);
     if (!in_place)
         (void)unlink(temporary);
     return h->file >= 0 ? RER_OK
-                        : rer_fail(error, RER_BAD_INPUT, "%s: HDF5 cannot open it: a damaged or truncated file, or "
-                                   "one that is being written", input->name);
+                        : rer_fail(error, RER_BAD_INPUT,
+                                   "%s: HDF5 cannot open it: a damaged or truncated file, or "
+                                   "one that is being written",
+                                   input->name);
 }
 
 /* ---- its type and shape ------------------------------------------------------------------ */
@@ -185,8 +188,10 @@ static rer_status read_type(rer_array *array, hid_t type, bool *is_variable, rer
     }
     if (known)
         return RER_OK;
-    return rer_fail(error, RER_BAD_INPUT, "%s: items of %lld bytes of HDF5 class %d are not read; use float16, float32, "
-                    "float64, an integer or texts", array->name, (long long)size, (int)kind);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: items of %lld bytes of HDF5 class %d are not read; use float16, float32, "
+                    "float64, an integer or texts",
+                    array->name, (long long)size, (int)kind);
 }
 
 static rer_status read_shape(rer_array *array, hid_t space, rer_error *error)
@@ -228,8 +233,10 @@ static rer_status read_rows(const handles *h, const rer_array *array, int64_t fi
     if (*memory >= 0 && calls.H5Sselect_hyperslab(h->space, H5S_SELECT_SET, start, NULL, size, NULL) >= 0 &&
         calls.H5Dread(h->dataset, h->type, *memory, h->space, H5P_DEFAULT, out) >= 0)
         return RER_OK;
-    return rer_fail(error, RER_BAD_INPUT, "%s: HDF5 cannot read rows %lld to %lld (from 0): damaged data, or a filter "
-                    "that is not installed", array->name, (long long)first, (long long)(first + count - 1));
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: HDF5 cannot read rows %lld to %lld (from 0): damaged data, or a filter "
+                    "that is not installed",
+                    array->name, (long long)first, (long long)(first + count - 1));
 }
 
 /* A multiple of the chunks' rows, so that none is uncompressed twice. */
@@ -250,8 +257,10 @@ static rer_status spool_numbers(rer_bytes *data, const handles *h, const rer_arr
     int64_t row_bytes = rer_array_row_bytes(array), bytes = array->shape[0] * row_bytes;
     int64_t stored = (int64_t)calls.H5Dget_storage_size(h->dataset), rows = rows_at_a_time(h, array);
     if (bytes > RER_SPOOL_MAX && bytes / DEFLATE_MAX > stored)
-        return rer_fail(error, RER_BAD_INPUT, "%s: its shape needs %lld bytes but only %lld are stored, even if "
-                        "compressed: a damaged or unfinished file", array->name, (long long)bytes, (long long)stored);
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: its shape needs %lld bytes but only %lld are stored, even if "
+                        "compressed: a damaged or unfinished file",
+                        array->name, (long long)bytes, (long long)stored);
     rer_status status = rer_allocate(&block, rows, row_bytes, "a block of an HDF5 data set", error);
     for (int64_t first = 0; first < array->shape[0] && status == RER_OK; first += rows) {
         hid_t memory = -1;

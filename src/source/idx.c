@@ -6,13 +6,26 @@
 static bool idx_dtype(unsigned char code, rer_dtype *dtype)
 {
     switch (code) {
-    case 0x08: *dtype = RER_U8; return true;
-    case 0x09: *dtype = RER_I8; return true;
-    case 0x0B: *dtype = RER_I16; return true;
-    case 0x0C: *dtype = RER_I32; return true;
-    case 0x0D: *dtype = RER_F32; return true;
-    case 0x0E: *dtype = RER_F64; return true;
-    default: return false;
+    case 0x08:
+        *dtype = RER_U8;
+        return true;
+    case 0x09:
+        *dtype = RER_I8;
+        return true;
+    case 0x0B:
+        *dtype = RER_I16;
+        return true;
+    case 0x0C:
+        *dtype = RER_I32;
+        return true;
+    case 0x0D:
+        *dtype = RER_F32;
+        return true;
+    case 0x0E:
+        *dtype = RER_F64;
+        return true;
+    default:
+        return false;
     }
 }
 

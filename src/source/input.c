@@ -93,8 +93,8 @@ static rer_status find_format(rer_input *input, rer_error *error)
     else
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: begins with '%s', which is none of .npy, .npz, .h5, .csv, .tsv or IDX: a damaged or "
-                        "incomplete file?", input->name,
-                        rer_quote(quoted, sizeof quoted, (const char *)head, rer_min(length, 16)));
+                        "incomplete file?",
+                        input->name, rer_quote(quoted, sizeof quoted, (const char *)head, rer_min(length, 16)));
     if (input->member != NULL && input->format != RER_ZIP && input->format != RER_HDF5)
         return rer_fail(error, RER_BAD_INPUT, "%s: '%s' names a member, but %s is no .npz or .h5 file", input->name,
                         input->member, input->file);

@@ -79,7 +79,8 @@ static rer_status number_of(distinct *set, uint64_t hash, int64_t key, const rer
     uint64_t at = hash & (uint64_t)(set->slots - 1);
     for (; set->slot[at] != 0; at = (at + 1) & (uint64_t)(set->slots - 1)) {
         int32_t i = set->slot[at] - 1;
-        if (set->hash[i] == hash && (texts == NULL || strcmp(rer_text(texts, set->key[i]), rer_text(texts, key)) == 0)) {
+        if (set->hash[i] == hash &&
+            (texts == NULL || strcmp(rer_text(texts, set->key[i]), rer_text(texts, key)) == 0)) {
             *number = i;
             return RER_OK;
         }
@@ -272,8 +273,10 @@ rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *er
     rer_texts names = {0};
     rer_status status = rer_texts_open(&names, path, NULL, labels->C, error);
     if (status == RER_OK && names.count != labels->C)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld class names but the labels have %d classes; give one "
-                          "name a line, in the order of the sorted labels", path, (long long)names.count, labels->C);
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s: has %lld class names but the labels have %d classes; give one "
+                          "name a line, in the order of the sorted labels",
+                          path, (long long)names.count, labels->C);
     for (int64_t c = 0; c < names.count && status == RER_OK; c++)
         if (rer_text(&names, c)[0] == 0)
             status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld is empty where the name of class '%s' should be",

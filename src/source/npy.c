@@ -87,8 +87,10 @@ static rer_status take_shape(header *h, rer_array *array, rer_error *error)
         return damaged(h, "a shape is wanted", error);
     while (!take(h, ')')) {
         if (array->rank == RER_RANK_MAX)
-            return rer_fail(error, RER_BAD_INPUT, "%s: the array has more than %d axes; give features as [N, D] or "
-                            "pictures as [N, H, W] or [N, H, W, channels]", h->name, RER_RANK_MAX);
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: the array has more than %d axes; give features as [N, D] or "
+                            "pictures as [N, H, W] or [N, H, W, channels]",
+                            h->name, RER_RANK_MAX);
         rer_status status = take_number(h, &array->shape[array->rank++], error);
         if (status != RER_OK)
             return status;
@@ -137,10 +139,14 @@ static int64_t type_size(const char *text)
 
 static bool number_type(char kind, int64_t size, rer_dtype *dtype)
 {
-    static const struct { char kind; int8_t size; rer_dtype dtype; } types[] = {
-        {'f', 2, RER_F16}, {'f', 4, RER_F32}, {'f', 8, RER_F64}, {'u', 1, RER_U8},  {'u', 2, RER_U16},
-        {'u', 4, RER_U32}, {'u', 8, RER_U64}, {'i', 1, RER_I8},  {'i', 2, RER_I16}, {'i', 4, RER_I32},
-        {'i', 8, RER_I64}, {'b', 1, RER_U8}, /* bool */
+    static const struct {
+        char kind;
+        int8_t size;
+        rer_dtype dtype;
+    } types[] = {
+        {'f', 2, RER_F16}, {'f', 4, RER_F32}, {'f', 8, RER_F64}, {'u', 1, RER_U8},
+        {'u', 2, RER_U16}, {'u', 4, RER_U32}, {'u', 8, RER_U64}, {'i', 1, RER_I8},
+        {'i', 2, RER_I16}, {'i', 4, RER_I32}, {'i', 8, RER_I64}, {'b', 1, RER_U8}, /* bool */
     };
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (types[i].kind == kind && types[i].size == size) {
@@ -161,20 +167,25 @@ static rer_status parse_descr(const header *h, rer_array *array, rer_error *erro
     char kind = descr[0];
     int64_t size = kind != 0 ? type_size(descr + 1) : 0;
     if (kind == 'O')
-        return rer_fail(error, RER_BAD_INPUT, "%s: dtype object (|O) holds Python objects, which are not read; save "
-                        "y.astype(str) or X.astype('float32') instead", h->name);
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: dtype object (|O) holds Python objects, which are not read; save "
+                        "y.astype(str) or X.astype('float32') instead",
+                        h->name);
     if (kind == 'V')
-        return rer_fail(error, RER_BAD_INPUT, "%s: structured or void dtype '%s'; save one plain array of numbers "
-                        "instead", h->name, rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: structured or void dtype '%s'; save one plain array of numbers "
+                        "instead",
+                        h->name, rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
     if ((kind == 'S' || kind == 'a' || kind == 'U') && size > 0) {
         array->dtype = kind == 'U' ? RER_UNICODE : RER_BYTES;
         array->item_size = (int32_t)(kind == 'U' ? 4 * size : size);
         return RER_OK;
     }
     if (!number_type(kind, size, &array->dtype))
-        return rer_fail(error, RER_BAD_INPUT, "%s: dtype '%s' is not read; use float16, float32, float64, an integer, "
-                        "bool or text dtype", h->name,
-                        rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: dtype '%s' is not read; use float16, float32, float64, an integer, "
+                        "bool or text dtype",
+                        h->name, rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
     array->item_size = (int32_t)size;
     return RER_OK;
 }
@@ -194,7 +205,9 @@ static rer_status parse_header(rer_array *array, const char *text, int64_t lengt
     }
     if (!h.has_descr || !h.has_order || !h.has_shape)
         return rer_fail(error, RER_BAD_INPUT, "%s: damaged .npy header: '%s' is missing", h.name,
-                        !h.has_descr ? "descr" : !h.has_order ? "fortran_order" : "shape");
+                        !h.has_descr   ? "descr"
+                        : !h.has_order ? "fortran_order"
+                                       : "shape");
     return parse_descr(&h, array, error);
 }
 

@@ -50,13 +50,20 @@ static zip_int64_t on_command(void *context, void *data, zip_uint64_t length, zi
 {
     reader *r = context;
     switch (command) {
-    case ZIP_SOURCE_OPEN: r->position = 0; return 0;
-    case ZIP_SOURCE_READ: return read_piece(r, data, length);
-    case ZIP_SOURCE_SEEK: return seek_to(r, data, length);
-    case ZIP_SOURCE_TELL: return r->position;
+    case ZIP_SOURCE_OPEN:
+        r->position = 0;
+        return 0;
+    case ZIP_SOURCE_READ:
+        return read_piece(r, data, length);
+    case ZIP_SOURCE_SEEK:
+        return seek_to(r, data, length);
+    case ZIP_SOURCE_TELL:
+        return r->position;
     case ZIP_SOURCE_CLOSE:
-    case ZIP_SOURCE_FREE: return 0;
-    case ZIP_SOURCE_ERROR: return zip_error_to_data(&r->failure, data, length);
+    case ZIP_SOURCE_FREE:
+        return 0;
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&r->failure, data, length);
     case ZIP_SOURCE_STAT: {
         zip_stat_t info;
         zip_stat_init(&info);
@@ -69,7 +76,9 @@ static zip_int64_t on_command(void *context, void *data, zip_uint64_t length, zi
         return zip_source_make_command_bitmap(ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL,
                                               ZIP_SOURCE_CLOSE, ZIP_SOURCE_FREE, ZIP_SOURCE_ERROR, ZIP_SOURCE_STAT,
                                               ZIP_SOURCE_SUPPORTS, -1);
-    default: zip_error_set(&r->failure, ZIP_ER_OPNOTSUPP, 0); return -1;
+    default:
+        zip_error_set(&r->failure, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
     }
 }
 

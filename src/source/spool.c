@@ -88,8 +88,10 @@ static rer_status flush(rer_spool *spool, rer_error *error)
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return rer_fail_errno(error, "cannot write a temporary file after %lld bytes (set TMPDIR to a folder with "
-                                  "room)", (long long)spool->written);
+            return rer_fail_errno(error,
+                                  "cannot write a temporary file after %lld bytes (set TMPDIR to a folder with "
+                                  "room)",
+                                  (long long)spool->written);
         done += put;
         spool->written += put;
     }

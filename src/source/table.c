@@ -193,8 +193,10 @@ static rer_status check_table(const table *t, rer_error *error)
         return rer_fail(error, RER_BAD_INPUT, "%s: has %s", t->input->name,
                         t->has_header ? "a header but no rows" : "no rows");
     if (t->counts_rows && t->rows > 1)
-        return rer_fail(error, RER_BAD_INPUT, "%s: the first column has no name and counts the rows: an index, not a "
-                        "feature; leave it out (pandas: index=False) or give it a name", t->input->name);
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: the first column has no name and counts the rows: an index, not a "
+                        "feature; leave it out (pandas: index=False) or give it a name",
+                        t->input->name);
     return RER_OK;
 }
 

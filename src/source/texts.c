@@ -73,14 +73,22 @@ int64_t rer_integer_text(char *buffer, int64_t value, bool is_unsigned)
 static void widen(rer_dtype dtype, const void *in, int64_t count, int64_t *out)
 {
     switch (dtype) {
-    case RER_U8: WIDEN(uint8_t) break;
-    case RER_U16: WIDEN(uint16_t) break;
-    case RER_U32: WIDEN(uint32_t) break;
-    case RER_U64: WIDEN(uint64_t) break;
-    case RER_I8: WIDEN(int8_t) break;
-    case RER_I16: WIDEN(int16_t) break;
-    case RER_I32: WIDEN(int32_t) break;
-    default: WIDEN(int64_t) break;
+    case RER_U8:
+        WIDEN(uint8_t) break;
+    case RER_U16:
+        WIDEN(uint16_t) break;
+    case RER_U32:
+        WIDEN(uint32_t) break;
+    case RER_U64:
+        WIDEN(uint64_t) break;
+    case RER_I8:
+        WIDEN(int8_t) break;
+    case RER_I16:
+        WIDEN(int16_t) break;
+    case RER_I32:
+        WIDEN(int32_t) break;
+    default:
+        WIDEN(int64_t) break;
     }
 }
 
@@ -89,8 +97,10 @@ static rer_status whole_number(const rer_array *array, int64_t row, double value
 {
     *missing = isnan(value);
     if (!*missing && (value != trunc(value) || fabs(value) >= 0x1p63))
-        return rer_fail(error, RER_BAD_INPUT, "%s: row %lld (from 0): %.17g is not a whole number of 64 bits; labels "
-                        "are integers or texts", array->name, (long long)row, value);
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: row %lld (from 0): %.17g is not a whole number of 64 bits; labels "
+                        "are integers or texts",
+                        array->name, (long long)row, value);
     *out = *missing ? 0 : (int64_t)value;
     return RER_OK;
 }
@@ -181,8 +191,10 @@ static rer_status add_item(rer_texts_builder *builder, const rer_array *array, i
         length--;
     for (int64_t i = 0; i < length; i++)
         if (text[i] > 0x10FFFF || (text[i] >= 0xD800 && text[i] <= 0xDFFF))
-            return rer_fail(error, RER_BAD_INPUT, "%s: row %lld (from 0): character %lld is U+%04X, which is not "
-                            "Unicode", array->name, (long long)row, (long long)i, (unsigned)text[i]);
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: row %lld (from 0): character %lld is U+%04X, which is not "
+                            "Unicode",
+                            array->name, (long long)row, (long long)i, (unsigned)text[i]);
     length = ucs4_to_utf8(text, length, utf8);
     return rer_texts_add_checked(builder, utf8, length, array->name, "row", row, error);
 }

@@ -15,7 +15,10 @@ rer_status rer_texts_add(rer_texts_builder *builder, const char *text, int64_t l
 rer_status rer_texts_add_checked(rer_texts_builder *builder, const char *text, int64_t length, const char *name,
                                  const char *unit, int64_t place, rer_error *error);
 
-static inline const char *rer_text(const rer_texts *texts, int64_t i) { return texts->bytes + texts->offset[i]; }
+static inline const char *rer_text(const rer_texts *texts, int64_t i)
+{
+    return texts->bytes + texts->offset[i];
+}
 
 /* "'a', 'b', ..." as far as the buffer reaches, for messages. */
 const char *rer_texts_list(const rer_texts *texts, char *buffer, int64_t size);

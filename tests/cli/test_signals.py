@@ -40,12 +40,14 @@ class Signals(CliCase):
             self.assert_old()
 
     def test_while_writing_to_a_pipe(self):
-        """The error matrix goes to a pipe that nobody reads, so the work cannot end by itself."""
+        """The error matrix goes to a pipe that nobody reads, so the work cannot end by itself. With one
+        thread that write itself is interrupted."""
         X, y = self.save_clusters(n=20_000, classes=8)
         os.mkfifo(self.path("pipe"))
         for number, code in CODES.items():
             self.write_old()
-            process = self.start("analyze", X, y, "--out", "out", "--errors", "pipe", "--save-model", "model")
+            process = self.start("analyze", X, y, "--out", "out", "--errors", "pipe", "--save-model", "model",
+                                 "--threads", "1")
             reader = os.open(self.path("pipe"), os.O_RDONLY)
             time.sleep(0.3)
             self.assertIsNone(process.poll())
@@ -54,6 +56,19 @@ class Signals(CliCase):
             os.close(reader)
             self.assert_old()
             self.assertEqual(set(os.listdir(self.folder)), {"X.npy", "y.npy", "pipe", "out"})
+
+    def test_second_signal_does_not_wait(self):
+        X, y = self.save_clusters(n=20_000, classes=8)
+        os.mkfifo(self.path("pipe"))
+        self.write_old()
+        process = self.start("analyze", X, y, "--out", "out", "--errors", "pipe", "--threads", "2")
+        reader = os.open(self.path("pipe"), os.O_RDONLY)
+        for _ in range(2):
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(timeout=5), (130, -signal.SIGINT))
+        os.close(reader)
+        self.assert_old()
 
     def test_at_any_time(self):
         X, y = self.save_clusters(n=40_000, d=64)

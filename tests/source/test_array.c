@@ -135,8 +135,7 @@ static void test_fortran_order_of_pictures(void **state)
         for (int y = 0; y < h; y++)
             for (int x = 0; x < w; x++)
                 for (int c = 0; c < channels; c++)
-                    assert_int_equal(rows[((i * h + y) * w + x) * channels + c],
-                                     (i + 1) + n * (y + h * (x + w * c)));
+                    assert_int_equal(rows[((i * h + y) * w + x) * channels + c], (i + 1) + n * (y + h * (x + w * c)));
     rer_array_close(&array);
 }
 
@@ -177,8 +176,11 @@ static void test_a_stored_member_is_read_in_place(void **state)
 
 static void test_idx_of_every_type(void **state)
 {
-    static const struct { unsigned char code; char kind; int size; } types[] = {
-        {0x08, 'u', 1}, {0x09, 'i', 1}, {0x0B, 'i', 2}, {0x0C, 'i', 4}, {0x0D, 'f', 4}, {0x0E, 'f', 8}};
+    static const struct {
+        unsigned char code;
+        char kind;
+        int size;
+    } types[] = {{0x08, 'u', 1}, {0x09, 'i', 1}, {0x0B, 'i', 2}, {0x0C, 'i', 4}, {0x0D, 'f', 4}, {0x0E, 'f', 8}};
     (void)state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
         unsigned char data[12 + N * D * 8] = {0, 0, types[t].code, 2, 0, 0, 0, N, 0, 0, 0, D};

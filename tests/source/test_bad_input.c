@@ -92,10 +92,26 @@ static void test_npy_headers(void **state)
 static void test_idx(void **state)
 {
     (void)state;
-    check(write_file("x-idx", "\0\0\x08\x01\0\0\0\x09" "abc", 11), "x-idx", "truncated", "(9,)");
-    check(write_file("x-idx", "\0\0\x0A\x01\0\0\0\x01" "a", 9), "x-idx", "0x0a", "");
-    check(write_file("x-idx", "\0\0\x08\x05\0\0\0\x01" "a", 9), "x-idx", "rank 5", "");
-    check(write_file("x-idx", "\0\0\x08\x00\0\0\0\x01" "a", 9), "x-idx", "rank 0", "");
+    check(write_file("x-idx",
+                     "\0\0\x08\x01\0\0\0\x09"
+                     "abc",
+                     11),
+          "x-idx", "truncated", "(9,)");
+    check(write_file("x-idx",
+                     "\0\0\x0A\x01\0\0\0\x01"
+                     "a",
+                     9),
+          "x-idx", "0x0a", "");
+    check(write_file("x-idx",
+                     "\0\0\x08\x05\0\0\0\x01"
+                     "a",
+                     9),
+          "x-idx", "rank 5", "");
+    check(write_file("x-idx",
+                     "\0\0\x08\x00\0\0\0\x01"
+                     "a",
+                     9),
+          "x-idx", "rank 0", "");
     check(write_file("x-idx", "\0\0\x08\x02\0\0", 6), "x-idx", "truncated", "6");
     check(write_file("x-idx", "\0\0\x0E\x04\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", 20),
           "x-idx", "larger than any file", "4294967295");
@@ -105,7 +121,11 @@ static void test_gzip(void **state)
 {
     (void)state;
     int64_t size = 0;
-    unsigned char *whole = read_whole(write_gzip("x.gz", "\0\0\x08\x01\0\0\0\x05" "abcde", 13), &size);
+    unsigned char *whole = read_whole(write_gzip("x.gz",
+                                                 "\0\0\x08\x01\0\0\0\x05"
+                                                 "abcde",
+                                                 13),
+                                      &size);
     check(write_file("cut.gz", whole, size - 9), "cut.gz", "truncated", "");
     whole[size - 6] ^= 1; /* the checksum */
     check(write_file("bad.gz", whole, size), "bad.gz", "damaged gzip", "");
@@ -137,9 +157,12 @@ static void test_zip(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_files_that_are_not_there), FILES_TEST(test_no_permission_is_no_bad_input),
-        FILES_TEST(test_something_else),           FILES_TEST(test_npy_headers),
-        FILES_TEST(test_idx),                      FILES_TEST(test_gzip),
+        FILES_TEST(test_files_that_are_not_there),
+        FILES_TEST(test_no_permission_is_no_bad_input),
+        FILES_TEST(test_something_else),
+        FILES_TEST(test_npy_headers),
+        FILES_TEST(test_idx),
+        FILES_TEST(test_gzip),
         FILES_TEST(test_zip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

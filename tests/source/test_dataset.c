@@ -220,9 +220,14 @@ static void test_bad_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_everything_together), FILES_TEST(test_label_columns), FILES_TEST(test_pictures),
-        FILES_TEST(test_descriptor),          FILES_TEST(test_memory),        FILES_TEST(test_checksums),
-        FILES_TEST(test_bad_data),            FILES_TEST(test_bad_usage),
+        FILES_TEST(test_everything_together),
+        FILES_TEST(test_label_columns),
+        FILES_TEST(test_pictures),
+        FILES_TEST(test_descriptor),
+        FILES_TEST(test_memory),
+        FILES_TEST(test_checksums),
+        FILES_TEST(test_bad_data),
+        FILES_TEST(test_bad_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

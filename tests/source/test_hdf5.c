@@ -203,8 +203,8 @@ static void test_bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_layouts),     FILES_TEST(test_gzipped_and_standard_input),
-        FILES_TEST(test_labels),      FILES_TEST(test_two_threads),
+        FILES_TEST(test_layouts),   FILES_TEST(test_gzipped_and_standard_input),
+        FILES_TEST(test_labels),    FILES_TEST(test_two_threads),
         FILES_TEST(test_bad_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -95,8 +95,8 @@ static void test_minus_one_means_no_label(void **state)
     int32_t two[] = {-1, 1, 1, -1}; /* the usual two classes */
     check_array(write_npy("y.npy", "<i4", 0, "(4,)", two, sizeof two), NAMES("-1", "1"), CODES(0, 1, 1, 0), 4);
     int32_t more[] = {-1, 1, -2, 2}; /* another negative label: -1 is one too */
-    check_array(write_npy("y.npy", "<i4", 0, "(4,)", more, sizeof more), NAMES("-2", "-1", "1", "2"),
-                CODES(1, 2, 0, 3), 4);
+    check_array(write_npy("y.npy", "<i4", 0, "(4,)", more, sizeof more), NAMES("-2", "-1", "1", "2"), CODES(1, 2, 0, 3),
+                4);
     check_texts("-1\n10\n9\n", NAMES("9", "10"), CODES(-1, 1, 0), 3);
     check_texts("-1\na\nb\n", NAMES("-1", "a", "b"), CODES(0, 1, 2), 3);
 }
@@ -114,10 +114,13 @@ static void test_texts_sort_by_value_or_by_bytes(void **state)
 static void test_fixed_width_texts(void **state)
 {
     (void)state;
-    check_array(write_npy("y.npy", "|S4", 0, "(3,)", "dog\0a\0\0\0\0\0\0\0", 12), NAMES("a", "dog"), CODES(1, 0, -1), 3);
+    check_array(write_npy("y.npy", "|S4", 0, "(3,)", "dog\0a\0\0\0\0\0\0\0", 12), NAMES("a", "dog"), CODES(1, 0, -1),
+                3);
     uint32_t y[] = {0x1F408, 'b', 'a', 0, 0x1F408, 'b'};
-    check_array(write_npy("y.npy", "<U2", 0, "(3, 1)", y, sizeof y), NAMES("a", "\xF0\x9F\x90\x88"
-                                                                                "b"), CODES(1, 0, 1), 3);
+    check_array(write_npy("y.npy", "<U2", 0, "(3, 1)", y, sizeof y),
+                NAMES("a", "\xF0\x9F\x90\x88"
+                           "b"),
+                CODES(1, 0, 1), 3);
     uint8_t big[] = {0, 0, 0, 'q', 0, 0, 0, 'p'};
     check_array(write_npy("y.npy", ">U1", 0, "(2,)", big, sizeof big), NAMES("p", "q"), CODES(1, 0), 2);
 }

@@ -52,7 +52,9 @@ static void test_separators_and_line_ends(void **state)
     check(write_text("x.txt", "1.0e+00 2.0e+00\n3 4\n"), NULL, 2, 2, four, NULL); /* as np.savetxt writes */
     check(write_text("x.txt", "1,2\n3,4\n"), NULL, 2, 2, four, NULL);
     check(write_text("x.txt", "1\t2\n3\t4\n"), NULL, 2, 2, four, NULL);
-    check(write_text("x.csv", "\xEF\xBB\xBF" "1,2\r\n3,4\r\n"), NULL, 2, 2, four, NULL);
+    check(write_text("x.csv", "\xEF\xBB\xBF"
+                              "1,2\r\n3,4\r\n"),
+          NULL, 2, 2, four, NULL);
     check(write_text("x.csv", "1,2\r3,4"), NULL, 2, 2, four, NULL);
     check(write_text("x.csv", "\n1,2\n\n\n3,4\n\n"), NULL, 2, 2, four, NULL);
     check(write_text("x.csv", "\"1\",\"2\"\n 3 ,\t4\n"), NULL, 2, 2, four, NULL);
@@ -188,9 +190,9 @@ static void test_bad_columns_of_texts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_headers),       FILES_TEST(test_separators_and_line_ends),
-        FILES_TEST(test_numbers),       FILES_TEST(test_label_column),
-        FILES_TEST(test_many_rows),     FILES_TEST(test_bad_tables),
+        FILES_TEST(test_headers),          FILES_TEST(test_separators_and_line_ends),
+        FILES_TEST(test_numbers),          FILES_TEST(test_label_column),
+        FILES_TEST(test_many_rows),        FILES_TEST(test_bad_tables),
         FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

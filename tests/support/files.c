@@ -70,7 +70,8 @@ const char *write_npy_header(const char *name, const char *header, const void *d
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
     int length = (int)strlen(header), padded = (10 + length + 1 + 63) / 64 * 64 - 10;
-    unsigned char start[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
+    unsigned char start[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)padded, (unsigned char)(padded >> 8)};
     assert_int_equal(fwrite(start, 1, 10, file), 10);
     (void)fprintf(file, "%s%*s\n", header, padded - length - 1, "");
     assert_int_equal(fwrite(data, 1, (size_t)size, file), size);
@@ -107,7 +108,8 @@ static void add_member(zip_t *zip, const char *name, const char *path, int defla
     assert_non_null(source);
     zip_int64_t index = zip_file_add(zip, name, source, 0);
     assert_true(index >= 0);
-    assert_int_equal(zip_set_file_compression(zip, (zip_uint64_t)index, deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0), 0);
+    assert_int_equal(zip_set_file_compression(zip, (zip_uint64_t)index, deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 0),
+                     0);
 }
 
 const char *write_npz(const char *name, const char *a, const char *b, int deflated)

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Checks the form of the sources:
+#     scripts/lint.sh format          against .clang-format
+#     scripts/lint.sh tidy BUILD      against .clang-tidy, with BUILD/compile_commands.json
+# Other versions of these programs format and warn differently: then the check is skipped (status 77).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+version=14 # Debian 12's
+
+have=$(clang-"$1" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)
+if [ "${have%%.*}" != $version ]; then
+    echo "Skipped: clang-$1 is $have; the settings are for $version."
+    exit 77
+fi
+case $1 in
+format) scripts/sources.sh | xargs clang-format --dry-run --Werror ;;
+tidy) find src cli -name '*.c' | sort | xargs -P 2 -n 1 clang-tidy -p "$2" --quiet 2>/dev/null ;;
+*) exit 2 ;;
+esac
