@@ -27,9 +27,15 @@ typedef struct rer_block {
     float *x;            /* [count, D] as read; min-max scaled where that is asked for */
     double *scale;       /* [count] factor that makes the row the one that is modelled */
     int32_t *code;       /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
+    const int64_t *row;  /* [count] rows of the input, NULL: first, first + 1, ... */
 } rer_block;
 
 enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };
+
+static inline int64_t rer_block_row(const rer_block *block, int64_t i)
+{
+    return block->row != NULL ? block->row[i] : block->first + i;
+}
 
 int64_t rer_run_blocks(const rer_run *run);
 /* Bytes of scratch that a block needs. */

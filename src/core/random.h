@@ -6,7 +6,15 @@
 #include <Random123/philox.h>
 #include <stdint.h>
 
-typedef enum rer_purpose { RER_RANDOM_SAMPLE = 1 } rer_purpose;
+typedef enum rer_purpose {
+    RER_RANDOM_SAMPLE = 1,
+    RER_RANDOM_FOLD,
+    RER_RANDOM_SUBSET,
+    RER_RANDOM_WEIGHTS,
+    RER_RANDOM_EDGES,
+    RER_RANDOM_NEGATIVES,
+    RER_RANDOM_DROPOUT,
+} rer_purpose;
 
 /* 64 random bits. */
 static inline uint64_t rer_random_bits(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)

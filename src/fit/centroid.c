@@ -9,17 +9,10 @@
 #include "fit/centroid.h"
 
 #include "core/tensors.h"
+#include "fit/calibrate.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Rows that choose the shrinkage: enough for a stable choice, few enough that trying half a dozen
- * values costs less than one scoring pass. */
-#define SAMPLE_LEAST 2000
-#define SAMPLE_MOST 5000
-#define SAMPLE_SHARE 24
-#define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
-#define SAMPLE_ROWS_MIN 500
 
 typedef struct centroid_state {
     rer_centroid centroid;
@@ -187,12 +180,6 @@ static rer_status check_classes(const rer_class_moments *moments, const rer_run 
     return RER_OK;
 }
 
-static int64_t sample_size(const rer_run *run)
-{
-    int64_t rows = rer_max(SAMPLE_LEAST, rer_min(SAMPLE_MOST, run->N / SAMPLE_SHARE));
-    return rer_min(rows, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
-}
-
 /* Rows whose classes are all constant have no scatter: the identity takes its place. */
 static bool has_scatter(const double *scatter, int64_t D)
 {
@@ -209,7 +196,7 @@ static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_
     double *scatter = NULL, dof = (double)(state->moments.labelled - run->C);
     const rer_class_moments *moments = &state->moments;
     bool whiten = model->normalizer.kind == RER_WHITEN;
-    rer_status status = rer_row_sample_pick(&sample, run, moments->n, sample_size(run), error);
+    rer_status status = rer_row_sample_pick(&sample, run, moments->n, rer_calibration_rows(run), error);
     if (status == RER_OK && whiten)
         status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
     if (status == RER_OK)

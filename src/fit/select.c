@@ -4,8 +4,8 @@
  * L has one maximum in a: every third value of a grid even in logit(a) is tried, then the
  * neighbours of the best until it has smaller ones on both sides. The values of one round are
  * tried together: their metrics in parallel, then all their rows, then their likelihoods. */
+#include "fit/calibrate.h"
 #include "fit/centroid.h"
-#include "judge/judge.h"
 #include "judge/likelihood.h"
 
 #include <math.h>
@@ -192,9 +192,7 @@ static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_e
     return status;
 }
 
-/* The likelihood's own eta takes systematic mistakes (one class for another) for confusable classes
- * and comes out near 0 for them; the ratios' eta does not. It sets the odds of a mistake, and the
- * likelihood then chooses the temperature that goes with it. */
+/* Sets the odds of a mistake, and the temperature that goes with them. */
 static rer_status set_noise(grid_search *search, const shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
@@ -202,9 +200,8 @@ static rer_status set_noise(grid_search *search, const shrinkage_round *round, r
     rer_status status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
     if (status != RER_OK)
         return status;
-    double eta = rer_ratio_noise(search->d2, sample->code, sample->count, round->model->C, round->run->kernels);
-    rer_label_fit fit = rer_fit_temperature(search->d2, sample->code, round->log_n, sample->count, round->model->C,
-                                            fmax(eta, search->choice.noise), round->run->kernels, scratch);
+    rer_label_fit fit = rer_fit_odds(search->d2, sample->code, round->log_n, sample->count, round->model->C,
+                                     search->choice.noise, round->run->kernels, scratch);
     search->choice.temperature = fit.temperature;
     search->choice.noise = fit.noise;
     free(scratch);
@@ -215,11 +212,9 @@ rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const
                                const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     float *log_n = NULL;
-    rer_status status = rer_allocate(&log_n, run->C, sizeof *log_n, "class sizes", error);
+    rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
     if (status != RER_OK)
         return status;
-    for (int32_t c = 0; c < run->C; c++)
-        log_n[c] = centroid->n[c] > 0 ? logf((float)centroid->n[c]) : -INFINITY;
     const rer_centroid model = *centroid;
     shrinkage_round round = {
         .model = &model, .scatter = scatter, .dof = dof, .sample = sample, .run = run, .log_n = log_n, .count = 1};

@@ -185,3 +185,10 @@ double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, 
     }
     return rer_noise_rate(chi0, chi_rand);
 }
+
+rer_label_fit rer_fit_odds(float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C, double noise,
+                           const rer_kernels *kernels, void *scratch)
+{
+    double seen = rer_ratio_noise(d2, code, rows, C, kernels);
+    return rer_fit_temperature(d2, code, log_n, rows, C, fmax(seen, noise), kernels, scratch);
+}

@@ -22,4 +22,10 @@ rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const fl
 /* eta of the ratios (judge.h) from the errors themselves. d2 is changed for a moment and restored. */
 double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, const rer_kernels *kernels);
 
+/* The odds of a mistake: the likelihood's own eta takes systematic mistakes (one class for another)
+ * for confusable classes and comes out near 0 for them; the ratios' eta does not. The larger of the
+ * two counts, and the likelihood chooses the temperature that goes with it. */
+rer_label_fit rer_fit_odds(float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C, double noise,
+                           const rer_kernels *kernels, void *scratch);
+
 #endif

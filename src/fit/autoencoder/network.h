@@ -1,0 +1,71 @@
+/* The paper's network: encoder D -> hidden (ReLU, dropout) -> Z linear, decoder Z -> hidden reversed
+ * (ReLU, dropout) -> D sigmoid; forward, loss and backward, in float for training and in double for
+ * checking gradients.
+ *
+ * Letters: B edges of a batch, Z latent size. A batch has 2B rows: the heads i of its edges, then
+ * their tails j. Only the heads are reconstructed. */
+#ifndef RER_NETWORK_H
+#define RER_NETWORK_H
+
+#include "backend/backend.h"
+#include "core/core.h"
+#include "fit/autoencoder/curve.h"
+
+#define RER_HIDDEN_MAX 4
+#define RER_LAYERS_MAX (2 * RER_HIDDEN_MAX + 2)
+#define RER_NEGATIVES 5
+
+typedef struct rer_network {
+    int layers, encoder;               /* in all; of the encoder */
+    int64_t width[RER_LAYERS_MAX + 1]; /* layer l maps width[l] to width[l + 1] */
+    int64_t weight[RER_LAYERS_MAX];    /* where W_l [in, out] starts among the parameters */
+    int64_t bias[RER_LAYERS_MAX];      /* and b_l [out] */
+    int64_t parameters;
+} rer_network;
+
+rer_network rer_network_shape(int64_t D, const int32_t *hidden, int n_hidden, int64_t Z);
+
+/* What a step draws at random: key of the dropout masks, and the tails that heads are pushed from. */
+typedef struct rer_draws {
+    int64_t seed;
+    uint64_t key, step;
+    const int32_t *negatives; /* [RER_NEGATIVES B]: entry n goes with head n / RER_NEGATIVES */
+} rer_draws;
+
+typedef struct rer_loss_settings {
+    rer_curve curve;
+    double weight;         /* of the mean squared reconstruction error */
+    double repulsion;
+    double dropout;        /* probability */
+    double regularization; /* of every weight matrix but the last */
+} rer_loss_settings;
+
+typedef struct rer_loss {
+    double reconstruction, layout, regularization, total;
+} rer_loss;
+
+/* Workspace of a batch of B edges, in float and in double. */
+int64_t rer_network_scratch_f32(const rer_network *network, int64_t B);
+int64_t rer_network_scratch_f64(const rer_network *network, int64_t B);
+
+/* Loss of a batch x [2B, D] and its gradient g [parameters] without the regularisation's part (which
+ * Adam adds); g may be NULL. */
+rer_loss rer_network_step_f32(const rer_network *network, const rer_loss_settings *settings, const float *w,
+                              const float *x, int64_t B, const rer_draws *draws, float *g, void *scratch,
+                              const rer_kernels *kernels);
+rer_loss rer_network_step_f64(const rer_network *network, const rer_loss_settings *settings, const double *w,
+                              const double *x, int64_t B, const rer_draws *draws, double *g, void *scratch,
+                              const rer_kernels *kernels);
+
+/* out [rows]: squared reconstruction errors of x [rows, D]; scratch of rer_network_sweep_scratch. */
+int64_t rer_network_sweep_scratch(const rer_network *network, int64_t rows);
+void rer_network_errors(const rer_network *network, const float *w, const float *x, int64_t rows, float *out,
+                        int64_t out_stride, void *scratch, const rer_kernels *kernels);
+
+/* The layout loss alone: codes z [2B, Z] -> loss, and its gradient dz [2B, Z]. */
+double rer_layout_loss_f32(const float *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
+                           const int32_t *negatives, float *dz);
+double rer_layout_loss_f64(const double *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
+                           const int32_t *negatives, double *dz);
+
+#endif
