@@ -48,5 +48,6 @@ rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *er
 extern const rer_reconstructor rer_centroid_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);
+int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor); /* its rer_reconstructor_kind */
 
 #endif

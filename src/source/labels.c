@@ -12,6 +12,7 @@
 
 void rer_labels_free(rer_labels *labels)
 {
+    free(labels->source);
     free(labels->codes);
     rer_texts_free(&labels->names);
     *labels = (rer_labels){0};
