@@ -51,8 +51,8 @@ static FILE *create_npy(const char *path, const char *type, int64_t rows, int64_
     FILE *file = fopen(path, "wb");
     if (file == NULL)
         bench_die(path);
-    int used = snprintf(text, sizeof text, "%cNUMPY%c%cv%c{'descr': '%s', 'fortran_order': False, 'shape': (%lld,", 0x93,
-                        1, 0, 0, type, (long long)rows);
+    int used = snprintf(text, sizeof text, "%cNUMPY%c%cv%c{'descr': '%s', 'fortran_order': False, 'shape': (%lld,",
+                        0x93, 1, 0, 0, type, (long long)rows);
     used += columns > 0 ? snprintf(text + used, sizeof text - (size_t)used, " %lld), }", (long long)columns)
                         : snprintf(text + used, sizeof text - (size_t)used, "), }");
     memset(text + used, ' ', sizeof text - (size_t)used);

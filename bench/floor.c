@@ -137,7 +137,8 @@ static rer_seconds time_rer(const bench_files *files, int threads, double shrink
 static void measure(const bench_shape *shape, int rounds, int threads)
 {
     enum { FLOOR, GIVEN, AUTO, KINDS };
-    double seconds[KINDS][64], processor[KINDS][64], median[KINDS], busy[KINDS], fit[64], score[64], N = (double)shape->N, D = (double)shape->D;
+    double seconds[KINDS][64], processor[KINDS][64], median[KINDS], busy[KINDS], fit[64], score[64],
+        N = (double)shape->N, D = (double)shape->D;
     double flop = 2 * N * D * D + 2 * N * D * shape->C;
     bench_files files = bench_make_files(shape);
     dense operands = make_dense(shape);

@@ -12,7 +12,7 @@ static void measure(int64_t height, int64_t width, int64_t channels, int64_t cou
         exit(1);
     }
     int64_t bytes = count * height * width * channels;
-    uint8_t *pictures = malloc((size_t)bytes); /* [count, height, width, channels] */
+    uint8_t *pictures = malloc((size_t)bytes);                     /* [count, height, width, channels] */
     float *out = malloc((size_t)(count * plan.D) * sizeof(float)); /* [count, D] */
     void *scratch = malloc((size_t)rer_hog_scratch(&plan));
     if (pictures == NULL || out == NULL || scratch == NULL) {

@@ -11,8 +11,8 @@ static void measure(const bench_shape *shape, const bench_settings *settings, do
     bench_files files = bench_make_files(shape);
     (void)snprintf(out, sizeof out, "%s/out", files.folder);
     (void)snprintf(threads, sizeof threads, "%d", settings->threads);
-    const char *command[] = {settings->rer, "analyze", files.features, files.labels, "--out", out,
-                             "--threads",   threads,   NULL};
+    const char *command[] = {settings->rer, "analyze",   files.features, files.labels, "--out",
+                             out,           "--threads", threads,        NULL};
     double seconds = bench_run(command, &peak);
     bench_remove_files(&files);
     (void)snprintf(what, sizeof what, "MiB anonymous, %lld x %lld x %d", (long long)shape->N, (long long)shape->D,

@@ -38,7 +38,8 @@ static void time_shapes(double *median, const bench_shape *shapes, int count, co
             seconds[s][round < 0 ? 0 : round] = time_once(&files[s], settings->threads);
     for (int s = 0; s < count; s++) {
         median[s] = bench_median(seconds[s], settings->rounds);
-        printf("  %7lld x %lld x %4d: %.3f s\n", (long long)shapes[s].N, (long long)shapes[s].D, shapes[s].C, median[s]);
+        printf("  %7lld x %lld x %4d: %.3f s\n", (long long)shapes[s].N, (long long)shapes[s].D, shapes[s].C,
+               median[s]);
         bench_remove_files(&files[s]);
     }
 }

@@ -11,8 +11,7 @@ typedef struct file_option {
 } file_option;
 
 static const file_option file_options[] = {
-    {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false},
-     offsetof(cli_arguments, out)},
+    {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false}, offsetof(cli_arguments, out)},
     {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false},
      offsetof(cli_arguments, save_model)},
     {{"errors", "FILE", "none", "all errors, classes x samples (.npy, Fortran order)", false},
@@ -60,8 +59,7 @@ const rer_option_info *command_option(const cli_command *command, int index)
 {
     int total = N_FILE_OPTIONS + rer_options_count();
     for (int i = 0; i < total; i++) {
-        const rer_option_info *info =
-            i < N_FILE_OPTIONS ? &file_options[i].info : rer_options_info(i - N_FILE_OPTIONS);
+        const rer_option_info *info = i < N_FILE_OPTIONS ? &file_options[i].info : rer_options_info(i - N_FILE_OPTIONS);
         if (!is_refused(command, info->name) && index-- == 0)
             return info;
     }

@@ -27,7 +27,7 @@ typedef struct cli_command {
     const char *purpose; /* one line */
     const char *examples[2];
     int files_min, files_max;
-    const char *const *refused; /* options that are not this command's, up to a NULL */
+    const char *const *refused;                 /* options that are not this command's, up to a NULL */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
@@ -56,7 +56,8 @@ typedef struct cli_job {
 } cli_job;
 
 typedef rer_status (*job_open)(cli_job *job, rer_error *error);
-typedef rer_status (*job_compute)(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error);
+typedef rer_status (*job_compute)(cli_job *job, const char *errors_path, const rer_progress *progress,
+                                  rer_error *error);
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
 /* Ends a command that failed: prints the message, returns the exit code. */
@@ -77,9 +78,9 @@ void staged_discard(cli_staged *staged);
 
 /* ---- signals.c --------------------------------------------------------------------------- */
 
-void signals_start(void);      /* from here on SIGINT and SIGTERM end the process at once ... */
+void signals_start(void);       /* from here on SIGINT and SIGTERM end the process at once ... */
 void signals_defer(bool defer); /* ... except while deferred: then they are only noted */
-int signals_received(void);    /* the signal, or 0 */
+int signals_received(void);     /* the signal, or 0 */
 
 /* ---- terminal.c, summary.c: what people see ------------------------------------------------ */
 
@@ -97,7 +98,7 @@ void progress_clear(progress_line *line);
 /* Text of at most `width` columns with control characters made harmless; returns its columns. */
 int clean_text(char *out, size_t size, const char *text, int width);
 int text_width(const char *text);
-void print_padded(const char *text, int width); /* cut or filled up to exactly `width` columns */
+void print_padded(const char *text, int width);   /* cut or filled up to exactly `width` columns */
 const char *grouped(char out[32], int64_t value); /* 12,345 */
 
 void print_summary(const cli_job *job);

@@ -31,8 +31,8 @@ static void print_size(const cli_job *job)
     printf("%s sample%s, ", grouped(number, summary->n_samples), plural(summary->n_samples));
     printf("%s classes, ", grouped(number, summary->n_classes));
     printf("%s feature%s", grouped(number, summary->n_features), plural(summary->n_features));
-    if (rer_dataset_is_pictures(job->data, shape) && job->arguments->options.features == RER_HOG)
-        printf(" of pictures (built-in descriptor; an encoder's would do better)");
+    if (rer_dataset_is_pictures(job->data, shape))
+        printf(" of pictures");
     if (summary->n_unlabelled > 0 && summary->n_labelled > 0)
         printf("; %s without a label", grouped(number, summary->n_unlabelled));
     if (summary->n_invalid > 0)
@@ -64,8 +64,13 @@ static void describe_reason(char *out, size_t size, const rer_sample *sample, co
 {
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
     char times[32];
-    (void)snprintf(times, sizeof times, ratio < 99.95 ? "%.1fx" : ratio < 1000 ? "%.0fx" : "over 1000x", ratio);
-    if (ratio < 1.05)
+    (void)snprintf(times, sizeof times,
+                   ratio < 1.095   ? "%.2fx"
+                   : ratio < 99.95 ? "%.1fx"
+                   : ratio < 1000  ? "%.0fx"
+                                   : "over 1000x",
+                   ratio);
+    if (ratio < 1.005)
         (void)snprintf(out, size, "as close to '%s' as to its own class", other);
     else if (sample->chi >= 1)
         (void)snprintf(out, size, "%s closer to '%s' than to its own class", times, other);
@@ -165,7 +170,8 @@ static void print_classes(const cli_job *job)
         if (i < n_hardest) {
             const rer_class_summary *class = rer_result_class(job->result, hardest[i]);
             (void)clean_text(a, sizeof a, class_name(job, hardest[i]), 20);
-            (void)snprintf(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi, grouped(number, class->n_issues));
+            (void)snprintf(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi,
+                           grouped(number, class->n_issues));
         }
         printf("  ");
         print_padded(half, i < n_pairs ? HALF - 2 : text_width(half));

@@ -108,7 +108,7 @@ static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer
     if (data->picture[0] == 0)
         return RER_OK;
     return rer_result_add_note(result, error,
-                               "the pictures went through %s; features from a real encoder would do better",
+                               "the pictures went through %s; a real encoder's features would do better",
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
 }
 
@@ -251,6 +251,8 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
         return status;
     }
     finish_summary(made, model, data, started);
+    made->options.normalize = (int32_t)model->normalizer.kind; /* what was really done */
+    made->options.reconstructor = rer_reconstructor_index(model->reconstructor);
     *result = made;
     return RER_OK;
 }

@@ -18,7 +18,8 @@ typedef struct rer_nearest {
 /* Vector kernels, compiled for each instruction set. */
 typedef struct rer_kernels {
     const char *name;
-    void (*half_to_float)(float *out, const uint16_t *in, int64_t n);
+    /* `in` may lie at any address */
+    void (*half_to_float)(float *out, const void *in, int64_t n);
     double (*sum_squares)(const float *x, int64_t n);
     /* sum += scale * x */
     void (*add_scaled)(double *sum, const float *x, double scale, int64_t n);

@@ -166,14 +166,15 @@ static rer_status check_classes(const rer_class_moments *moments, const rer_run 
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
     }
-    const char *name = run->data->features.name;
+    const char *name = run->data->features.name, *labels = run->data->labels.source;
+    labels = labels != NULL ? labels : "labels";
     if (present < 2)
         return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",
-                        name, present, present == 1 ? "" : "es");
+                        labels, present, present == 1 ? "" : "es");
     if (usable == 0)
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: no class has two samples (%d classes, %lld labelled rows); are the labels really classes?",
-                        name, present, (long long)moments->labelled);
+                        labels, present, (long long)moments->labelled);
     if (moments->all_equal)
         return rer_fail(error, RER_BAD_INPUT, "%s: all %lld labelled rows are identical; nothing tells the classes apart",
                         name, (long long)moments->labelled);

@@ -27,6 +27,14 @@ const rer_reconstructor *rer_reconstructor_named(const char *name)
     return NULL;
 }
 
+int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor)
+{
+    int32_t kind = 0;
+    while (reconstructors[kind] != reconstructor)
+        kind++;
+    return kind;
+}
+
 void rer_model_free(rer_model *model)
 {
     if (model == NULL)

@@ -51,5 +51,6 @@ extern const rer_reconstructor rer_centroid_reconstructor;
 extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);
+int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor); /* its rer_reconstructor_kind */
 
 #endif

@@ -60,8 +60,9 @@ static rer_status put_headline(const rer_page *page)
 
 static rer_status put_explanation(const rer_page *page)
 {
-    rer_put(page->writer, "Each sample is compared with a model of every class, its own one fitted without it. A label is "
-                          "suspicious where another class fits the sample better than its own.");
+    rer_put(page->writer,
+            "Each sample is compared with a model of every class, its own one fitted without it. A label is "
+            "suspicious where another class fits the sample better than its own.");
     return RER_OK;
 }
 
@@ -153,12 +154,12 @@ static const struct {
     const char *name;
     rer_status (*put)(const rer_page *page);
 } parts[] = {
-    {"style_hash", put_style_hash}, {"style", put_style},
-    {"version", put_version},       {"name", put_name},
-    {"headline", put_headline},     {"explanation", put_explanation},
-    {"numbers", put_numbers},       {"notes", put_notes},
+    {"style_hash", put_style_hash},  {"style", put_style},
+    {"version", put_version},        {"name", put_name},
+    {"headline", put_headline},      {"explanation", put_explanation},
+    {"numbers", put_numbers},        {"notes", put_notes},
     {"suspects", rer_page_suspects}, {"classes", rer_page_classes},
-    {"pairs", rer_page_pairs},      {"options", put_options},
+    {"pairs", rer_page_pairs},       {"options", put_options},
     {"origin", put_origin},
 };
 

@@ -27,7 +27,11 @@ static void put_reason(const rer_page *page, const rer_sample *sample)
     double ratio = other_is_nearer ? sample->chi : 1 / sample->chi;
     if (isnan(ratio))
         return;
-    rer_put_format(page->writer, ratio < 100 ? "%.1f× closer to " : "%.3g× closer to ", ratio);
+    rer_put_format(page->writer,
+                   ratio < 1.095 ? "%.2f× closer to "
+                   : ratio < 100 ? "%.1f× closer to "
+                                 : "%.3g× closer to ",
+                   ratio);
     rer_put(page->writer, other_is_nearer ? "‘<bdi>" : "its own class than to ‘<bdi>");
     rer_put_html(page->writer, other);
     rer_put(page->writer, other_is_nearer ? "</bdi>’ than to its own class" : "</bdi>’");
@@ -75,7 +79,8 @@ rer_status rer_page_suspects(const rer_page *page)
     rer_put(page->writer, page->thumbnails != NULL ? "<th>picture</th>" : "");
     rer_put(page->writer, "<th class=\"n\">row</th>");
     rer_put(page->writer, page->data->ids.count > 0 ? "<th>id</th>" : "");
-    rer_put(page->writer, "<th>given</th><th>suggested</th><th class=\"n\">wrong?</th><th>why</th></tr></thead>\n<tbody>\n");
+    rer_put(page->writer,
+            "<th>given</th><th>suggested</th><th class=\"n\">wrong?</th><th>why</th></tr></thead>\n<tbody>\n");
     for (int64_t i = 0; i < count && status == RER_OK; i++)
         status = put_suspect(page, rows[i]);
     rer_put(page->writer, "</tbody></table></div>\n");
@@ -106,8 +111,6 @@ static void put_class(const rer_page *page, int32_t c)
     rer_put(writer, "</td><td class=\"n\">");
     rer_put_decimal(writer, class->chi);
     rer_put(writer, "</td><td class=\"n\">");
-    if (!isnan(class->noise_rate))
-        rer_put_format(writer, "<meter value=\"%.4f\"></meter>", class->noise_rate);
     rer_put_percent(writer, class->noise_rate);
     rer_put(writer, "</td><td class=\"n\">");
     rer_put_count(writer, class->n_issues);
@@ -158,9 +161,10 @@ rer_status rer_page_pairs(const rer_page *page)
     rer_writer *writer = page->writer;
     if (count == 0)
         return RER_OK;
-    rer_put(writer, "<h2>Most confused pairs</h2>\n<p>Samples of one class that are nearest to the other.</p>\n"
-                    "<div class=\"table\"><table>\n<thead><tr><th>class A</th><th>class B</th><th class=\"n\">A nearest "
-                    "to B</th><th class=\"n\">B nearest to A</th></tr></thead>\n<tbody>\n");
+    rer_put(writer,
+            "<h2>Most confused pairs</h2>\n<p>Samples of one class that are nearest to the other.</p>\n"
+            "<div class=\"table\"><table>\n<thead><tr><th>class A</th><th>class B</th><th class=\"n\">A nearest "
+            "to B</th><th class=\"n\">B nearest to A</th></tr></thead>\n<tbody>\n");
     for (int64_t i = 0; i < count; i++) {
         rer_put(writer, "<tr><td>");
         put_label(page, pairs[i].a);

@@ -143,6 +143,37 @@ static json_t *add_findings(json_t *root, const rer_summary *summary)
     return add_real(root, "transition_entropy", summary->transition_entropy);
 }
 
+typedef struct json_text {
+    char *bytes;
+    int64_t used, capacity;
+    bool failed;
+} json_text;
+
+/* Remembers a failure: Jansson itself forgets one while it writes the name of a member. */
+static int append_text(const char *bytes, size_t count, void *context)
+{
+    json_text *text = context;
+    int64_t needed = text->used + (int64_t)count + 1;
+    if (text->failed || rer_grow(&text->bytes, &text->capacity, needed, 1, "summary.json", NULL) != RER_OK) {
+        text->failed = true;
+        return -1;
+    }
+    memcpy(text->bytes + text->used, bytes, count);
+    text->used += (int64_t)count;
+    text->bytes[text->used] = 0;
+    return 0;
+}
+
+static char *dump_text(const json_t *root)
+{
+    json_text text = {0};
+    size_t flags = JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS);
+    if (root != NULL && json_dump_callback(root, append_text, &text, flags) == 0 && !text.failed)
+        return text.bytes;
+    free(text.bytes);
+    return NULL;
+}
+
 rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error)
 {
     json_t *root = add_integer(json_object(), "schema_version", SCHEMA_VERSION);
@@ -155,7 +186,7 @@ rer_status rer_result_json(const rer_result *result, const rer_dataset *data, ch
     root = checked(root, checksums_object(data), "checksums");
     root = checked(root, options_object(&result->options), "options");
     root = checked(root, notes_array(result), "notes");
-    char *text = root == NULL ? NULL : json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(REAL_DIGITS));
+    char *text = dump_text(root);
     json_decref(root);
     if (text == NULL)
         return rer_fail(error, RER_SYSTEM, "out of memory: summary.json");

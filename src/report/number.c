@@ -11,8 +11,7 @@
 #define FIXED_MIN 1e-5F
 #define FIXED_MAX 1e9F
 
-static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 
 /* Whether decimal / factor reads back as `value`, also where the division was rounded. */
 static bool is_same(double decimal, double factor, float value)

@@ -91,12 +91,12 @@ static rer_status encode(rer_thumbnails *thumbnails, int64_t *size, rer_error *e
     image.format = formats[thumbnails->channels - 1];
     image.flags = PNG_IMAGE_FLAG_FAST;
     png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(image);
-    rer_status status =
-        rer_grow(&thumbnails->png, &thumbnails->png_capacity, (int64_t)bytes, 1, "a thumbnail", error);
+    rer_status status = rer_grow(&thumbnails->png, &thumbnails->png_capacity, (int64_t)bytes, 1, "a thumbnail", error);
     if (status != RER_OK)
         return status;
     if (png_image_write_to_memory(&image, thumbnails->png, &bytes, 0, thumbnails->small, 0, NULL) == 0) {
-        status = rer_fail(error, RER_SYSTEM, "%s: a thumbnail cannot be made: %s", thumbnails->array->name, image.message);
+        status =
+            rer_fail(error, RER_SYSTEM, "%s: a thumbnail cannot be made: %s", thumbnails->array->name, image.message);
         png_image_free(&image);
         return status;
     }

@@ -133,14 +133,21 @@ void rer_put_cell(rer_writer *writer, const char *text)
 static const char *html_entity(unsigned char byte)
 {
     switch (byte) {
-    case '&': return "&amp;";
-    case '<': return "&lt;";
-    case '>': return "&gt;";
-    case '"': return "&quot;";
-    case '\'': return "&#39;";
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
     case '\t':
-    case '\n': return NULL;
-    default: return byte < 0x20 || byte == 0x7F ? "&#xFFFD;" : NULL; /* HTML has no control characters */
+    case '\n':
+        return NULL;
+    default:
+        return byte < 0x20 || byte == 0x7F ? "&#xFFFD;" : NULL; /* HTML has no control characters */
     }
 }
 

@@ -20,7 +20,6 @@ typedef struct rer_array {
     unsigned char *owned;      /* freed on close */
     int fd;                    /* -1 where in memory */
     int64_t offset;            /* of the first item in the file */
-    bool is_idx;               /* rank 3 and 4 IDX and uint8 arrays are pictures */
 } rer_array;
 
 /* Texts [count]: text i is bytes[offset[i]] up to its zero. */
@@ -52,8 +51,8 @@ rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t cou
                               rer_error *error);
 
 /* A table of numbers (CSV, TSV; header or not). With a label column (a name of the header, or a
- * 1-based number) that column goes to `labels` and the rest to `array` (float64 where a value
- * does not fit float32 exactly, else float32; [N, D]). */
+ * 1-based number) that column goes to `labels` and the rest to `array` (float32 [N, D]; a value out of
+ * its range becomes Inf). */
 rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
                           rer_error *error);
 /* One text a row, from any array of integers or texts or a one-column table (or `column` of it).

@@ -187,6 +187,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         status = describe(data, options, error);
     if (status == RER_OK && files->labels != NULL)
         status = open_labels(data, files, error);
+    if (status == RER_OK && data->labels.codes != NULL)
+        status = rer_copy_text(&data->labels.source, files->labels != NULL ? files->labels : files->features, error);
     if (status == RER_OK && files->class_names != NULL && data->labels.codes == NULL)
         status = rer_fail(error, RER_BAD_USAGE, "%s: class names need labels", files->class_names);
     if (status == RER_OK && files->class_names != NULL)

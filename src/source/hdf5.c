@@ -105,17 +105,21 @@ static rer_status open_dataset(handles *h, const rer_input *input, rer_error *er
     char list[500], quoted[100];
     const char *wanted = input->member != NULL && input->member[0] != 0 ? input->member : NULL;
     rer_status status = root_names(&names, h->file, error);
-    if (status == RER_OK && wanted == NULL && names.count == 1)
+    if (status != RER_OK)
+        goto done;
+    if (wanted == NULL && names.count == 1)
         wanted = rer_text(&names, 0);
-    if (status == RER_OK && wanted == NULL)
+    if (wanted == NULL) {
         status = rer_fail(error, RER_BAD_INPUT, "%s: holds %lld data sets or groups; name one as %s:/PATH, of %s",
                           input->name, (long long)names.count, input->file, rer_texts_list(&names, list, sizeof list));
-    if (status == RER_OK)
-        h->dataset = calls.H5Dopen2(h->file, wanted, H5P_DEFAULT);
-    if (status == RER_OK && h->dataset < 0)
+        goto done;
+    }
+    h->dataset = calls.H5Dopen2(h->file, wanted, H5P_DEFAULT);
+    if (h->dataset < 0)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has no data set '%s'; at its root there are %s", input->file,
                           rer_quote(quoted, sizeof quoted, wanted, (int64_t)strlen(wanted)),
                           rer_texts_list(&names, list, sizeof list));
+done:
     rer_texts_free(&names);
     return status;
 }

@@ -12,6 +12,7 @@
 
 void rer_labels_free(rer_labels *labels)
 {
+    free(labels->source);
     free(labels->codes);
     rer_texts_free(&labels->names);
     *labels = (rer_labels){0};
@@ -77,7 +78,7 @@ static rer_status number_of(distinct *set, uint64_t hash, int64_t key, const rer
     if (status != RER_OK)
         return status;
     uint64_t at = hash & (uint64_t)(set->slots - 1);
-    for (; set->slot[at] != 0; at = (at + 1) & (uint64_t)(set->slots - 1)) {
+    for (; set->hash != NULL && set->slot[at] != 0; at = (at + 1) & (uint64_t)(set->slots - 1)) {
         int32_t i = set->slot[at] - 1;
         if (set->hash[i] == hash &&
             (texts == NULL || strcmp(rer_text(texts, set->key[i]), rer_text(texts, key)) == 0)) {

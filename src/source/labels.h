@@ -7,6 +7,7 @@
 #include "source/array.h"
 
 typedef struct rer_labels {
+    char *source; /* the file they come from, for messages; may be NULL */
     int64_t N;
     int32_t C;
     int32_t *codes;  /* [N], -1: no label */

@@ -182,10 +182,14 @@ static void writes_to_pipes_and_devices(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replaces_a_file_only_on_commit), cmocka_unit_test(discards_without_a_trace),
-        cmocka_unit_test(gives_files_the_usual_mode),     cmocka_unit_test(follows_links),
-        cmocka_unit_test(keeps_long_names),               cmocka_unit_test(names_paths_that_cannot_be),
-        cmocka_unit_test(full_disk_leaves_the_old_file),  cmocka_unit_test(writes_to_pipes_and_devices),
+        cmocka_unit_test(replaces_a_file_only_on_commit),
+        cmocka_unit_test(discards_without_a_trace),
+        cmocka_unit_test(gives_files_the_usual_mode),
+        cmocka_unit_test(follows_links),
+        cmocka_unit_test(keeps_long_names),
+        cmocka_unit_test(names_paths_that_cannot_be),
+        cmocka_unit_test(full_disk_leaves_the_old_file),
+        cmocka_unit_test(writes_to_pipes_and_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

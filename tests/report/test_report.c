@@ -26,7 +26,7 @@ static void numbers_are_short(void **state)
     const struct {
         float value;
         const char *text;
-    } cases[] = {{0, "0"},       {1, "1"},       {1.3F, "1.3"},     {0.1F, "0.1"},         {-2.5F, "-2.5"},
+    } cases[] = {{0, "0"},          {1, "1"},          {1.3F, "1.3"},    {0.1F, "0.1"},    {-2.5F, "-2.5"},
                  {1e6F, "1000000"}, {0.001F, "0.001"}, {1e-7F, "1e-07"}, {1e12F, "1e+12"}, {99999.99F, "99999.99"}};
     char text[RER_NUMBER_MAX];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -64,8 +64,9 @@ static void csv_follows_rfc_4180(void **state)
                                  "0,\"a,b\",\"a,b\",0.25,0.5,0.5,false,0.5,2,,\n"
                                  "1,\"say \"\"hi\"\"\nthere\",\"say \"\"hi\"\"\nthere\",0.25,0.5,0.5,true,0.5,2,,\n"
                                  "2,,\"a,b\",,,,false,,2,\"a,b\",0.5\n");
-    assert_string_equal(classes, "label,n,chi,noise_rate,n_issues,most_confused_with,own_error\n"
-                                 "\"a,b\",1,,0.25,0,,0\n\"say \"\"hi\"\"\nthere\",1,,0.25,0,,0\nclass 2,1,,0.25,0,,0\n");
+    assert_string_equal(classes,
+                        "label,n,chi,noise_rate,n_issues,most_confused_with,own_error\n"
+                        "\"a,b\",1,,0.25,0,,0\n\"say \"\"hi\"\"\nthere\",1,,0.25,0,,0\nclass 2,1,,0.25,0,,0\n");
     free(samples);
     free(classes);
     fixture_remove(folder);
@@ -109,7 +110,8 @@ static void html_escapes_everything(void **state)
     assert_null(strstr(page, "{{"));
     assert_null(strstr(page, "http://"));
     assert_null(strstr(page, "https://"));
-    assert_non_null(strstr(page, "Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'sha256-"));
+    assert_non_null(
+        strstr(page, "Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src 'sha256-"));
     free(page);
     fixture.result->notes = NULL;
     fixture_remove(folder);
@@ -124,8 +126,8 @@ static void html_shows_pictures(void **state)
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (unsigned char)(i * 7);
     char *folder = fixture_folder(), name[] = "pictures";
-    fixture.data.features = (rer_array){.name = name, .dtype = RER_U8, .item_size = 1, .rank = 4,
-                                        .shape = {4, 200, 100, 3}, .data = pixels, .fd = -1};
+    fixture.data.features = (rer_array){
+        .name = name, .dtype = RER_U8, .item_size = 1, .rank = 4, .shape = {4, 200, 100, 3}, .data = pixels, .fd = -1};
     fixture.data.picture[0] = 200;
     fixture.data.picture[1] = 100;
     fixture.data.picture[2] = 3;
@@ -204,8 +206,9 @@ static void a_folder_in_the_way_changes_nothing(void **state)
     assert_int_equal(fixture_count_files(folder), 2);
     assert_int_equal(rmdir(path), 0);
     error = (rer_error){0};
-    assert_int_equal(rer_result_write(fixture.result, &fixture.data, fixture_path(path, folder, "samples.csv/x"), &error),
-                     RER_SYSTEM);
+    assert_int_equal(
+        rer_result_write(fixture.result, &fixture.data, fixture_path(path, folder, "samples.csv/x"), &error),
+        RER_SYSTEM);
     assert_non_null(strstr(error.message, "not a folder"));
     fixture_remove(folder);
     fixture_free(&fixture);

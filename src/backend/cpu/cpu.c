@@ -1,27 +1,7 @@
-/* The CPU: OpenBLAS for products, our kernels for the rest. Every call runs in the caller's
- * thread; parallelism is the pool's business. */
+/* Products, by OpenBLAS. Every call runs in the caller's thread; parallelism is the pool's business. */
 #include "backend/backend.h"
 
 #include <cblas.h>
-
-extern const rer_kernels rer_kernels_baseline;
-#if defined(RER_X86)
-extern const rer_kernels rer_kernels_avx2;
-extern const rer_kernels rer_kernels_avx512;
-#endif
-
-const rer_kernels *rer_cpu_kernels(void)
-{
-#if defined(RER_X86)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-        return &rer_kernels_avx512;
-    /* Every processor with AVX2 and FMA has F16C, which clang 14 cannot be asked for. */
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return &rer_kernels_avx2;
-#endif
-    return &rer_kernels_baseline;
-}
 
 void rer_rank_update(float *w, const float *r, int64_t n, int64_t D)
 {

@@ -30,15 +30,19 @@ static float half_value(uint16_t half)
     return value;
 }
 
-static void half_to_float(float *restrict out, const uint16_t *restrict in, int64_t n)
+static void half_to_float(float *restrict out, const void *restrict in, int64_t n)
 {
+    const unsigned char *bytes = in;
     int64_t i = 0;
 #if defined(__F16C__)
     for (; i + 8 <= n; i += 8)
-        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(in + i))));
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(bytes + 2 * i))));
 #endif
-    for (; i < n; i++)
-        out[i] = half_value(in[i]);
+    for (; i < n; i++) {
+        uint16_t half;
+        memcpy(&half, bytes + 2 * i, sizeof half);
+        out[i] = half_value(half);
+    }
 }
 
 static double sum_squares(const float *x, int64_t n)

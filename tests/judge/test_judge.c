@@ -1,0 +1,380 @@
+/* The judgement of a result made by hand, against the same numbers worked out from lists and a
+ * dense matrix of given -> predicted. */
+#include "judge/judge.h"
+
+#include "made_data.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROWS 400
+#define CLASSES 6
+
+static void *zeros(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+static void assert_near(const char *what, double got, double want)
+{
+    if (isnan(got) != isnan(want) || fabs(got - want) > 1e-9 * (1 + fabs(want)))
+        fail_msg("%s is %.15g instead of %.15g", what, got, want);
+}
+
+/* Scored rows of every kind: rows without a label at 10, 30, ..., invalid ones at 5, 105, ..., and
+ * the last class has one row, whose own error is missing. Errors take few values: ties everywhere. */
+static rer_result *make_result(void)
+{
+    rer_result *result = zeros(1, sizeof *result);
+    uint64_t seed = 11;
+    *result = (rer_result){.N = ROWS, .C = CLASSES, .options = rer_options_default()};
+    result->given = zeros(ROWS, sizeof(int32_t));
+    result->suggested = zeros(ROWS, sizeof(int32_t));
+    result->own = zeros(ROWS, sizeof(float));
+    result->other = zeros(ROWS, sizeof(float));
+    result->logit = zeros(ROWS, sizeof(float));
+    result->flags = zeros(ROWS, 1);
+    result->names = zeros(CLASSES, sizeof(char *));
+    result->model = zeros(1, sizeof *result->model);
+    *result->model = (rer_model){.C = CLASSES, .N = ROWS, .temperature = 8, .noise = .1};
+    for (int c = 0; c < CLASSES; c++) {
+        result->names[c] = strdup((const char *[]){"ant", "bee", "cat", "dog", "eel", "fox"}[c]);
+        assert_non_null(result->names[c]);
+    }
+    for (int64_t i = 0; i < ROWS; i++) {
+        result->given[i] = (int32_t)(made_uniform(&seed) * (CLASSES - 1));
+        result->suggested[i] = (result->given[i] + 1 + (int32_t)(made_uniform(&seed) * 2)) % (CLASSES - 1);
+        result->own[i] = (float)(1 + floor(6 * made_uniform(&seed))) / 4;
+        result->other[i] = (float)(1 + floor(8 * made_uniform(&seed))) / 4;
+        if (i == 77) { /* alone in its class */
+            result->given[i] = CLASSES - 1;
+            result->own[i] = NAN;
+        } else if (i % 20 == 10) {
+            result->given[i] = -1;
+            result->own[i] = NAN;
+            result->logit[i] = 1.5f; /* of the suggestion: the scoring pass leaves it there */
+        } else if (i % 100 == 5) {
+            result->flags[i] = RER_FLAG_INVALID;
+            result->own[i] = result->other[i] = NAN;
+            result->suggested[i] = -1;
+        }
+    }
+    return result;
+}
+
+static bool is_judged(const rer_result *result, int64_t i)
+{
+    return result->given[i] >= 0 && !(result->flags[i] & RER_FLAG_INVALID) && !isnan(result->own[i]);
+}
+
+static double chi(const rer_result *result, int64_t i)
+{
+    return (double)result->own[i] / (double)result->other[i];
+}
+
+static double mistakenness(const rer_result *result, int64_t i)
+{
+    double own = (double)result->own[i], other = (double)result->other[i];
+    return 1 / (1 + exp(-4 * (own * own - other * other)) * .9 * (CLASSES - 1) / .1);
+}
+
+static rer_result *judge(const char *option, const char *value)
+{
+    rer_result *result = make_result();
+    rer_error error = {0};
+    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
+    if (option != NULL)
+        assert_int_equal(rer_options_set(&result->options, option, value, &error), RER_OK);
+    if (rer_judge(result, result->model, &sums, &error) != RER_OK)
+        fail_msg("%s", error.message);
+    return result;
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+static void test_summary(void **state)
+{
+    (void)state;
+    rer_result *result = judge(NULL, NULL);
+    const rer_summary *summary = &result->summary;
+    assert_int_equal(summary->n_labelled, ROWS - 20 - 4);
+    assert_int_equal(summary->n_unlabelled, 20);
+    assert_int_equal(summary->n_invalid, 4);
+    assert_int_equal(summary->n_singletons, 1);
+    assert_near("chi0", summary->chi0, .8);
+    assert_near("chi_rand", summary->chi_rand, .7);
+    assert_near("own error", summary->own_error, 2);
+    assert_near("best error", summary->best_error, 1.5);
+    assert_near("second error", summary->second_error, 2.5);
+    assert_near("noise rate", summary->noise_rate, 1.0 / 3);
+    assert_near("chi", summary->chi, summary->chi_all.mean);
+    rer_result_free(result);
+}
+
+/* Moments by raw powers, unlike the two passes of the code. */
+static rer_moments moments_between(const rer_result *result, double above, double up_to)
+{
+    long double power[5] = {0};
+    for (int64_t i = 0; i < ROWS; i++)
+        if (is_judged(result, i) && chi(result, i) > above && chi(result, i) <= up_to)
+            for (int k = 0; k < 5; k++)
+                power[k] += powl((long double)chi(result, i), k);
+    long double n = power[0], mean = power[1] / n, square = power[2] / n, cube = power[3] / n, fourth = power[4] / n;
+    long double variance = square - mean * mean;
+    return (rer_moments){
+        .n = (int64_t)n,
+        .mean = (double)mean,
+        .variance = (double)variance,
+        .skewness = (double)((cube - 3 * mean * square + 2 * mean * mean * mean) / powl(variance, 1.5L)),
+        .kurtosis = (double)((fourth - 4 * mean * cube + 6 * mean * mean * square - 3 * mean * mean * mean * mean) /
+                                 (variance * variance) -
+                             3),
+    };
+}
+
+static void assert_same_moments(const char *what, const rer_moments *got, rer_moments want)
+{
+    assert_true(want.n > 20);
+    assert_int_equal(got->n, want.n);
+    assert_near(what, got->mean, want.mean);
+    assert_near(what, got->variance, want.variance);
+    assert_near(what, got->skewness, want.skewness);
+    assert_near(what, got->kurtosis, want.kurtosis);
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+    rer_result *result = judge(NULL, NULL);
+    assert_same_moments("all", &result->summary.chi_all, moments_between(result, -1, INFINITY));
+    assert_same_moments("above one", &result->summary.chi_above_one, moments_between(result, 1, INFINITY));
+    assert_same_moments("below one", &result->summary.chi_below_one, moments_between(result, -1, 1));
+    rer_result_free(result);
+}
+
+/* ---- classes and pairs ------------------------------------------------------------------------ */
+
+static void count_matrix(int64_t matrix[CLASSES][CLASSES], const rer_result *result)
+{
+    memset(matrix, 0, sizeof(int64_t[CLASSES][CLASSES]));
+    for (int64_t i = 0; i < ROWS; i++)
+        if (is_judged(result, i))
+            matrix[result->given[i]][result->own[i] <= result->other[i] ? result->given[i] : result->suggested[i]]++;
+}
+
+static void test_error_rate_and_entropy(void **state)
+{
+    (void)state;
+    int64_t matrix[CLASSES][CLASSES], total = 0, right = 0;
+    double entropy = 0;
+    rer_result *result = judge(NULL, NULL);
+    count_matrix(matrix, result);
+    for (int c = 0; c < CLASSES; c++) {
+        int64_t row = 0;
+        for (int k = 0; k < CLASSES; k++)
+            row += matrix[c][k];
+        for (int k = 0; k < CLASSES; k++)
+            if (matrix[c][k] > 0)
+                entropy -= (double)matrix[c][k] * log((double)matrix[c][k] / (double)row);
+        total += row;
+        right += matrix[c][c];
+    }
+    assert_near("error rate", result->summary.error_rate, 1 - (double)right / (double)total);
+    assert_near("entropy", result->summary.transition_entropy, entropy / (double)total / log(CLASSES));
+    rer_result_free(result);
+}
+
+static void test_classes(void **state)
+{
+    (void)state;
+    int64_t matrix[CLASSES][CLASSES];
+    rer_result *result = judge(NULL, NULL);
+    count_matrix(matrix, result);
+    for (int c = 0; c < CLASSES; c++) {
+        double chis = 0, owns = 0, noise = 0, judged = 0;
+        int64_t n = 0, issues = 0;
+        const rer_class_summary *class = rer_result_class(result, c);
+        for (int64_t i = 0; i < ROWS; i++) {
+            if (result->given[i] != c || (result->flags[i] & RER_FLAG_INVALID))
+                continue;
+            n++;
+            if (!is_judged(result, i))
+                continue;
+            judged++;
+            chis += chi(result, i);
+            owns += (double)result->own[i];
+            noise += mistakenness(result, i);
+            issues += mistakenness(result, i) > .5;
+        }
+        assert_int_equal(class->n, n);
+        assert_int_equal(class->n_issues, issues);
+        assert_near("chi of a class", class->chi, chis / judged); /* NaN for the class of one */
+        assert_near("own error of a class", class->own_error, owns / judged);
+        if (judged > 0)
+            assert_true(fabs(class->noise_rate - noise / judged) < 1e-6); /* logits are floats */
+        int most = -1;
+        for (int k = 0; k < CLASSES; k++)
+            if (k != c && matrix[c][k] > (most < 0 ? 0 : matrix[c][most]))
+                most = k;
+        assert_int_equal(class->most_confused_with, most);
+    }
+    rer_result_free(result);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    int64_t matrix[CLASSES][CLASSES], expected = 0, last = INT64_MAX;
+    rer_pair pairs[CLASSES * CLASSES];
+    rer_result *result = judge(NULL, NULL);
+    count_matrix(matrix, result);
+    for (int a = 0; a < CLASSES; a++)
+        for (int b = a + 1; b < CLASSES; b++)
+            expected += matrix[a][b] + matrix[b][a] > 0;
+    int64_t count = rer_result_pairs(result, CLASSES * CLASSES, pairs);
+    assert_int_equal(count, expected);
+    for (int64_t i = 0; i < count; i++) {
+        assert_true(pairs[i].a < pairs[i].b);
+        assert_int_equal(pairs[i].a_as_b, matrix[pairs[i].a][pairs[i].b]);
+        assert_int_equal(pairs[i].b_as_a, matrix[pairs[i].b][pairs[i].a]);
+        assert_true(pairs[i].a_as_b + pairs[i].b_as_a <= last);
+        last = pairs[i].a_as_b + pairs[i].b_as_a;
+        for (int64_t j = 0; j < i; j++)
+            assert_true(pairs[i].a != pairs[j].a || pairs[i].b != pairs[j].b);
+    }
+    rer_result_free(result);
+}
+
+/* ---- flags ------------------------------------------------------------------------------------- */
+
+static void assert_flags_are(const rer_result *result, bool (*is_issue)(const rer_result *result, int64_t row))
+{
+    int64_t issues = 0;
+    for (int64_t i = 0; i < ROWS; i++) {
+        bool flagged = (result->flags[i] & RER_FLAG_ISSUE) != 0;
+        if (flagged != (is_judged(result, i) && is_issue(result, i)))
+            fail_msg("row %d is %s", (int)i, flagged ? "flagged" : "not flagged");
+        issues += flagged;
+    }
+    assert_int_equal(result->summary.n_issues, issues);
+}
+
+static bool above_half(const rer_result *result, int64_t row)
+{
+    return mistakenness(result, row) > .5;
+}
+
+static bool above_small(const rer_result *result, int64_t row)
+{
+    return mistakenness(result, row) > .03;
+}
+
+static bool above_paper(const rer_result *result, int64_t row)
+{
+    return chi(result, row) > 1.01 * pow(.8, -1.5 / (1 + 13.8 / 3));
+}
+
+static void test_thresholds(void **state)
+{
+    (void)state;
+    rer_result *result = judge(NULL, NULL);
+    assert_flags_are(result, above_half);
+    assert_true(!result->summary.threshold_on_chi && result->summary.threshold == .5);
+    rer_result_free(result);
+    result = judge("threshold", ".03");
+    assert_flags_are(result, above_small);
+    assert_true(result->summary.n_issues > 20 && result->summary.n_issues < 200);
+    rer_result_free(result);
+    result = judge("threshold", "paper");
+    assert_flags_are(result, above_paper);
+    assert_true(result->summary.threshold_on_chi && result->summary.n_issues > 20);
+    rer_result_free(result);
+}
+
+static void assert_budget(const char *budget, int64_t count)
+{
+    rer_result *result = judge("budget", budget);
+    int64_t issues = 0;
+    double lowest_flagged = INFINITY, highest_left = -INFINITY;
+    for (int64_t i = 0; i < ROWS; i++) {
+        if (!is_judged(result, i))
+            assert_true(!(result->flags[i] & RER_FLAG_ISSUE));
+        else if (result->flags[i] & RER_FLAG_ISSUE)
+            lowest_flagged = fmin(lowest_flagged, mistakenness(result, i));
+        else
+            highest_left = fmax(highest_left, mistakenness(result, i));
+        issues += (result->flags[i] & RER_FLAG_ISSUE) != 0;
+    }
+    if (issues != count)
+        fail_msg("--budget %s flags %d instead of %d", budget, (int)issues, (int)count);
+    assert_int_equal(result->summary.n_issues, count);
+    assert_true(lowest_flagged > highest_left - 1e-6); /* of equals some are flagged and some not */
+    assert_true(fabs(result->summary.threshold - (count > 0 ? lowest_flagged : 1)) < 1e-6);
+    rer_result_free(result);
+}
+
+static void test_budget(void **state)
+{
+    (void)state;
+    int64_t judged = ROWS - 20 - 4 - 1;
+    assert_budget("0", 0);
+    assert_budget("1", 1);
+    assert_budget("57", 57);
+    assert_budget("100", 100);
+    assert_budget("375", judged);
+    assert_budget("100000", judged);
+    assert_budget("10%", 38); /* of the 376 labelled rows: 37.6 */
+    assert_budget("0.1%", 0);
+    assert_budget("100%", judged);
+}
+
+/* ---- rows and notes ------------------------------------------------------------------------------ */
+
+static void test_samples(void **state)
+{
+    (void)state;
+    rer_result *result = judge(NULL, NULL);
+    for (int64_t i = 0; i < ROWS; i++) {
+        rer_sample sample = rer_result_sample(result, i);
+        assert_int_equal(sample.is_invalid, i % 100 == 5);
+        if (is_judged(result, i)) {
+            assert_near("chi", sample.chi, chi(result, i));
+            assert_true(fabs(sample.mistakenness / mistakenness(result, i) - 1) < 1e-5);
+            assert_true(fabs(sample.mistakenness + sample.label_score - 1) < 1e-12);
+        } else {
+            assert_true(isnan(sample.chi) && isnan(sample.mistakenness));
+        }
+        bool unlabelled = i % 20 == 10;
+        assert_near("suggestion", sample.suggestion_probability, unlabelled ? 1 / (1 + exp(-1.5)) : NAN);
+    }
+    rer_result_free(result);
+}
+
+static void test_notes(void **state)
+{
+    (void)state;
+    rer_result *result = judge(NULL, NULL);
+    assert_non_null(strstr(rer_result_note(result, 0), "'fox'"));
+    assert_non_null(strstr(rer_result_note(result, 1), "4 rows"));
+    assert_non_null(strstr(rer_result_note(result, 2), "20 rows"));
+    assert_null(rer_result_note(result, 3));
+    rer_result_free(result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_summary), cmocka_unit_test(test_moments), cmocka_unit_test(test_error_rate_and_entropy),
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_pairs),   cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_budget),  cmocka_unit_test(test_samples), cmocka_unit_test(test_notes),
+    };
+    return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
+}

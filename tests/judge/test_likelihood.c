@@ -1,0 +1,195 @@
+/* Temperature and noise rate of the labels seen against a dense grid search written out plainly,
+ * and against the truth where the labels are made by the model itself. */
+#include "judge/likelihood.h"
+
+#include "made_data.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+typedef struct labels_seen {
+    int64_t rows;
+    int32_t C;
+    float *d2;     /* [rows, C] */
+    int32_t *code; /* [rows] */
+    float *log_n;  /* [C] */
+} labels_seen;
+
+/* Rows whose true class is drawn from the posterior at temperature t and then flipped with
+ * probability eta; errors in units of `unit`. */
+static labels_seen make_labels(int64_t rows, int32_t C, double t, double eta, double unit, uint64_t seed)
+{
+    labels_seen made = {.rows = rows,
+                        .C = C,
+                        .d2 = calloc((size_t)(rows * C), sizeof(float)),
+                        .code = calloc((size_t)rows, sizeof(int32_t)),
+                        .log_n = calloc((size_t)C, sizeof(float))};
+    assert_true(made.d2 != NULL && made.code != NULL && made.log_n != NULL);
+    for (int32_t k = 0; k < C; k++)
+        made.log_n[k] = logf(100 + 10 * (float)k);
+    for (int64_t i = 0; i < rows; i++) {
+        float *d2 = made.d2 + i * C;
+        double total = 0, sum = 0;
+        for (int32_t k = 0; k < C; k++) {
+            double z = made_normal(&seed);
+            d2[k] = (float)(unit * (40 + 4 * z + (k == i % C ? -15 : 0)));
+            total += exp((double)made.log_n[k] - t / 2 * (double)d2[k]);
+        }
+        double draw = made_uniform(&seed) * total;
+        while (made.code[i] < C - 1 &&
+               (sum += exp((double)made.log_n[made.code[i]] - t / 2 * (double)d2[made.code[i]])) < draw)
+            made.code[i]++;
+        if (made_uniform(&seed) < eta)
+            made.code[i] = (made.code[i] + 1 + (int32_t)(made_uniform(&seed) * (C - 1))) % C;
+    }
+    return made;
+}
+
+static void free_labels(labels_seen *labels)
+{
+    free(labels->d2);
+    free(labels->code);
+    free(labels->log_n);
+}
+
+/* p [rows]: posterior of the label seen. */
+static void posteriors(double *p, const labels_seen *labels, double t)
+{
+    for (int64_t i = 0; i < labels->rows; i++) {
+        const float *d2 = labels->d2 + i * labels->C;
+        double own = -t / 2 * (double)d2[labels->code[i]] + (double)labels->log_n[labels->code[i]], sum = 0;
+        for (int32_t k = 0; k < labels->C; k++)
+            sum += exp((double)labels->log_n[k] - t / 2 * (double)d2[k] - own);
+        p[i] = 1 / sum;
+    }
+}
+
+static double likelihood(const double *p, const labels_seen *labels, double eta)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < labels->rows; i++)
+        sum += log(fmax((1 - eta) * p[i] + eta * (1 - p[i]) / (labels->C - 1), 1e-300));
+    return sum / (double)labels->rows;
+}
+
+/* Takes the highest likelihood over a grid of t and eta around *best into it. */
+static void search_grid(rer_label_fit *best, const labels_seen *labels, double given_noise, double t_range,
+                        double t_step, double eta_range, double eta_step)
+{
+    double *p = calloc((size_t)labels->rows, sizeof(double));
+    rer_label_fit center = *best;
+    assert_non_null(p);
+    for (double log_t = -t_range; log_t <= t_range; log_t += t_step) {
+        posteriors(p, labels, center.temperature * exp(log_t));
+        for (double eta = center.noise - eta_range; eta <= center.noise + eta_range; eta += eta_step) {
+            double noise = isnan(given_noise) ? eta : given_noise;
+            double value = noise >= 0 && noise <= 1 ? likelihood(p, labels, noise) : -INFINITY;
+            if (value > best->likelihood)
+                *best = (rer_label_fit){center.temperature * exp(log_t), noise, value};
+            if (!isnan(given_noise))
+                break;
+        }
+    }
+    free(p);
+}
+
+static void check_fit(const labels_seen *labels, double around, double given_noise)
+{
+    void *scratch = malloc((size_t)rer_likelihood_scratch(labels->rows));
+    double *p = calloc((size_t)labels->rows, sizeof(double));
+    assert_true(scratch != NULL && p != NULL);
+    rer_label_fit grid = {.temperature = around, .noise = .5, .likelihood = -INFINITY}, fit;
+    search_grid(&grid, labels, given_noise, 3, .05, .5, .01);
+    search_grid(&grid, labels, given_noise, .06, .002, .012, .0005);
+    if (isnan(given_noise))
+        fit = rer_fit_labels(labels->d2, labels->code, labels->log_n, labels->rows, labels->C, rer_cpu_kernels(),
+                             scratch);
+    else
+        fit = rer_fit_temperature(labels->d2, labels->code, labels->log_n, labels->rows, labels->C, given_noise,
+                                  rer_cpu_kernels(), scratch);
+    posteriors(p, labels, fit.temperature);
+    double honest = likelihood(p, labels, fit.noise);
+    /* It says what it has, and it has at least what the grid finds. */
+    if (!(fabs(fit.likelihood - honest) < 1e-6) || !(honest > grid.likelihood - 1e-6) ||
+        !(fabs(log(fit.temperature / grid.temperature)) < .01) || !(fabs(fit.noise - grid.noise) < .002))
+        fail_msg("t %g eta %g likelihood %.7f (really %.7f), but a grid finds t %g eta %g likelihood %.7f",
+                 fit.temperature, fit.noise, fit.likelihood, honest, grid.temperature, grid.noise, grid.likelihood);
+    free(scratch);
+    free(p);
+}
+
+static void test_against_grid(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t C;
+        double t, eta, unit;
+    } cases[] = {{3, .5, .1, 1}, {3, .5, 0, 1}, {10, 1, .3, 1}, {10, 1, .05, 1}, {2, .3, .2, 1}, {10, 1e4, .1, 1e-4}};
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
+        labels_seen labels = make_labels(600, cases[i].C, cases[i].t, cases[i].eta, cases[i].unit, (uint64_t)i + 1);
+        check_fit(&labels, cases[i].t, NAN);
+        check_fit(&labels, cases[i].t, .1);
+        free_labels(&labels);
+    }
+}
+
+static void test_finds_the_truth(void **state)
+{
+    (void)state;
+    labels_seen labels = make_labels(20000, 8, .6, .15, 1, 9);
+    void *scratch = malloc((size_t)rer_likelihood_scratch(labels.rows));
+    assert_non_null(scratch);
+    rer_label_fit fit =
+        rer_fit_labels(labels.d2, labels.code, labels.log_n, labels.rows, labels.C, rer_cpu_kernels(), scratch);
+    if (!(fabs(fit.temperature / .6 - 1) < .1) || !(fabs(fit.noise - .15) < .02))
+        fail_msg("t %g eta %g instead of .6 and .15", fit.temperature, fit.noise);
+    free(scratch);
+    free_labels(&labels);
+}
+
+/* Errors of all classes equal: nothing to choose, but no NaN either. */
+static void test_no_information(void **state)
+{
+    (void)state;
+    labels_seen labels = make_labels(50, 4, 1, 0, 1, 3);
+    double scratch[50];
+    for (int64_t i = 0; i < labels.rows * labels.C; i++)
+        labels.d2[i] = 0;
+    rer_label_fit fit =
+        rer_fit_labels(labels.d2, labels.code, labels.log_n, labels.rows, labels.C, rer_cpu_kernels(), scratch);
+    assert_true(isfinite(fit.temperature) && isfinite(fit.likelihood) && fit.noise >= 0 && fit.noise <= 1);
+    free_labels(&labels);
+}
+
+/* eta of the ratios from a matrix of errors, by its definition. */
+static void test_ratio_noise(void **state)
+{
+    (void)state;
+    labels_seen labels = make_labels(300, 6, .5, .2, 1, 4);
+    double chi0 = 0, chi_rand = 0;
+    for (int64_t i = 0; i < labels.rows; i++) {
+        double best = INFINITY, sum = 0, own = sqrt((double)labels.d2[i * labels.C + labels.code[i]]);
+        for (int32_t k = 0; k < labels.C; k++) {
+            double error = sqrt((double)labels.d2[i * labels.C + k]);
+            best = fmin(best, error);
+            sum += error;
+        }
+        chi0 += own / ((sum - best) / (labels.C - 1)) / (double)labels.rows;
+        chi_rand += best / ((sum - best) / (labels.C - 1)) / (double)labels.rows;
+    }
+    double eta = rer_ratio_noise(labels.d2, labels.code, labels.rows, labels.C, rer_cpu_kernels());
+    assert_true(fabs(eta - (chi0 - chi_rand) / (1 - chi_rand)) < 1e-6);
+    free_labels(&labels);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_grid), cmocka_unit_test(test_finds_the_truth),
+                                       cmocka_unit_test(test_no_information), cmocka_unit_test(test_ratio_noise)};
+    return cmocka_run_group_tests_name("judge.likelihood", tests, NULL, NULL);
+}

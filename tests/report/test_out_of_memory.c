@@ -1,0 +1,89 @@
+/* Every allocation of the writers fails once: each time RER_SYSTEM with a message, nothing left in
+ * the folder, no leak (which the build with AddressSanitizer sees). The linker leads our calls here
+ * (--wrap); Jansson takes its memory from functions of ours. */
+#include "result_fixture.h"
+
+#include <errno.h>
+#include <jansson.h>
+
+void *__real_realloc(void *memory, size_t size);
+int __real_posix_memalign(void **memory, size_t alignment, size_t size);
+char *__real_strdup(const char *text);
+void *__wrap_realloc(void *memory, size_t size);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
+char *__wrap_strdup(const char *text);
+
+static int64_t before_failure = -1; /* allocations that still work; negative: all */
+static bool has_failed;
+
+static bool fails_now(void)
+{
+    if (before_failure < 0 || before_failure-- > 0)
+        return false;
+    has_failed = true;
+    return true;
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails_now() ? NULL : __real_realloc(memory, size);
+}
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+{
+    return fails_now() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails_now() ? NULL : __real_strdup(text);
+}
+
+static void *json_malloc(size_t size)
+{
+    return fails_now() ? NULL : malloc(size);
+}
+
+static void add_pictures(test_fixture *fixture, char *name)
+{
+    static unsigned char pixels[6 * 8 * 8];
+    fixture->data.features = (rer_array){
+        .name = name, .dtype = RER_U8, .item_size = 1, .rank = 3, .shape = {6, 8, 8}, .data = pixels, .fd = -1};
+    fixture->data.picture[0] = fixture->data.picture[1] = 8;
+    fixture->data.picture[2] = 1;
+}
+
+static void writes_all_or_nothing(void **state)
+{
+    (void)state;
+    char name[] = "pictures", deep[600], *folder = fixture_folder();
+    test_fixture fixture = fixture_make(6, 3, 1);
+    add_pictures(&fixture, name);
+    fixture_path(deep, folder, "out");
+    json_set_alloc_funcs(json_malloc, free);
+    for (int64_t i = 0;; i++) {
+        rer_error error = {0};
+        has_failed = false;
+        before_failure = i;
+        rer_status status = rer_result_write(fixture.result, &fixture.data, deep, &error);
+        before_failure = -1;
+        if (!has_failed) {
+            assert_int_equal(status, RER_OK);
+            assert_true(i > 20);
+            break;
+        }
+        assert_int_equal(status, RER_SYSTEM);
+        assert_int_equal(error.status, RER_SYSTEM);
+        assert_true(error.message[0] != 0);
+        assert_int_equal(fixture_count_files(folder), 0);
+    }
+    fixture_remove(strdup(deep));
+    fixture_remove(folder);
+    fixture_free(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(writes_all_or_nothing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
