@@ -11,19 +11,19 @@ typedef struct file_option {
 } file_option;
 
 static const file_option file_options[] = {
-    {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false}, offsetof(cli_arguments, out)},
-    {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false},
+    {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false, NULL}, offsetof(cli_arguments, out)},
+    {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false, NULL},
      offsetof(cli_arguments, save_model)},
-    {{"errors", "FILE", "none", "all errors, classes x samples (.npy, Fortran order)", false},
+    {{"errors", "FILE", "none", "all errors, classes x samples (.npy, Fortran order)", false, NULL},
      offsetof(cli_arguments, errors)},
-    {{"class-names", "FILE", "none", "one name a line, in the order of the sorted labels", false},
+    {{"class-names", "FILE", "none", "one name a line, in the order of the sorted labels", false, NULL},
      offsetof(cli_arguments, class_names)},
-    {{"ids", "FILE", "none", "one name a row, carried into the outputs", false}, offsetof(cli_arguments, ids)},
-    {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false},
+    {{"ids", "FILE", "none", "one name a row, carried into the outputs", false, NULL}, offsetof(cli_arguments, ids)},
+    {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false, NULL},
      offsetof(cli_arguments, label_column)},
-    {{"json", "", "off", "print summary.json instead of the summary", true}, offsetof(cli_arguments, json)},
-    {{"quiet", "", "off", "print neither progress nor summary", true}, offsetof(cli_arguments, quiet)},
-    {{"help", "", "off", "print this", true}, offsetof(cli_arguments, help)},
+    {{"json", "", "off", "print summary.json instead of the summary", true, NULL}, offsetof(cli_arguments, json)},
+    {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
+    {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},
 };
 
 enum { N_FILE_OPTIONS = sizeof file_options / sizeof file_options[0] };

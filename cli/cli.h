@@ -43,7 +43,7 @@ rer_status fail(rer_error *error, rer_status status, const char *format, ...) __
 
 /* ---- help.c ------------------------------------------------------------------------------ */
 
-void print_command_help(const cli_command *command);
+void print_command_help(const cli_command *command, const rer_options *options);
 void print_help(const cli_command *const *commands, int count);
 
 /* ---- job.c: one analysis or scoring from files to files ------------------------------------ */

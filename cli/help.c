@@ -16,12 +16,21 @@ static void print_option(const rer_option_info *info)
     printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }
 
-void print_command_help(const cli_command *command)
+/* Options of one reconstructor are shown when it is the one that was chosen. */
+static bool is_shown(const rer_option_info *info, const char *reconstructor)
+{
+    return info->only_for == NULL || strstr(info->only_for, reconstructor) != NULL;
+}
+
+void print_command_help(const cli_command *command, const rer_options *options)
 {
     const rer_option_info *info;
+    char reconstructor[32] = "";
+    rer_options_get(options, 0, reconstructor, sizeof reconstructor);
     printf("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
-        print_option(info);
+        if (is_shown(info, reconstructor))
+            print_option(info);
     for (int i = 0; i < 2; i++)
         printf("%s %s\n", i == 0 ? "examples:" : "         ", command->examples[i]);
 }

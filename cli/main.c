@@ -20,7 +20,7 @@ static int run_command(const cli_command *command, int argc, char **argv)
     if (parse_arguments(&parsed, command, argc, argv, &error) != RER_OK)
         return report_failure(&error);
     if (parsed.help) {
-        print_command_help(command);
+        print_command_help(command, &parsed.options);
         return 0;
     }
     return command->run(&parsed);

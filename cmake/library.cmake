@@ -1,7 +1,7 @@
 # librer: one set of objects, linked as the shared library that is installed and as the static
 # archive that the command and the tests use.
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
-list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels\\.c$")
+list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
 include(cmake/embed.cmake)
 rer_embed(RER_SOURCES rer_report_html src/report/report.html)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
@@ -35,7 +35,7 @@ target_link_libraries(rer_objects PUBLIC rer_settings)
 
 # The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
 function(add_kernels isa)
-    add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c)
+    add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
     target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})

@@ -62,13 +62,19 @@ typedef struct rer_error {
 
 /* ---- options ----------------------------------------------------------------------------- */
 
-typedef enum rer_reconstructor_kind { RER_CENTROID, RER_PUBLISHED } rer_reconstructor_kind;
+typedef enum rer_reconstructor_kind {
+    RER_CENTROID,
+    RER_SUBSPACE,
+    RER_AUTOENCODER,
+    RER_PUBLISHED,
+} rer_reconstructor_kind;
+typedef enum rer_metric { RER_EUCLIDEAN, RER_COSINE } rer_metric;
 typedef enum rer_normalize { RER_NORMALIZE_AUTO, RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
 
 /* "auto" is RER_AUTO, "paper" is RER_PAPER where an option allows it. */
-#define RER_AUTO (-1.0)
-#define RER_PAPER (-2.0)
+#define RER_AUTO (-1e300)
+#define RER_PAPER (-2e300)
 
 typedef struct rer_options {
     int32_t reconstructor; /* rer_reconstructor_kind */
@@ -82,6 +88,20 @@ typedef struct rer_options {
     bool drop_invalid; /* leave out rows with NaN or Inf instead of failing */
     int64_t seed;
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
+
+    /* subspace and autoencoder */
+    int32_t folds;        /* own-class errors come from fits without the sample's fold; 1: in-sample */
+    double rank;          /* of a class's subspace, or RER_AUTO */
+    double fit_fraction;  /* share of each class that models are fitted on */
+    int64_t fit_samples;  /* and at most so many of each class; 0: all */
+    /* autoencoder */
+    int32_t components;   /* latent size */
+    int32_t hidden[4];    /* sizes of hidden layers, 0 past the last */
+    int32_t batch, neighbors, epochs;
+    int32_t metric;       /* rer_metric, of the neighbour graph */
+    double dropout, regularization, loss_weight, learning_rate, repulsion;
+    double spread, min_dist;
+    double a, b;          /* of the curve 1 / (1 + a d^2b); RER_AUTO: from spread and min_dist */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);
@@ -96,6 +116,7 @@ typedef struct rer_option_info {
     const char *fallback; /* default as text: "auto" */
     const char *help;
     bool is_flag;
+    const char *only_for; /* reconstructors that it is for ("subspace autoencoder"); NULL: all */
 } rer_option_info;
 
 RER_API int rer_options_count(void);

@@ -16,6 +16,7 @@ typedef enum option_kind {
     NUMBER, /* double low..high, or "auto" and, where metavar has it, "paper" */
     AMOUNT, /* double and bool: N or P%, or "auto" */
     SIZE,   /* int64_t bytes: 2G, 300M, or 0 */
+    LIST,   /* int32_t [4]: whole numbers low..high, 0 past the last */
     FLAG,   /* bool */
 } option_kind;
 
@@ -29,21 +30,45 @@ typedef struct option_row {
 #define AT(member) offsetof(rer_options, member)
 
 static const option_row table[] = {
-    {{"reconstructor", "centroid|published", "centroid", "how a class is modelled", false}, CHOICE, AT(reconstructor), 0, 0},
-    {{"normalize", "auto|whiten|minmax|unit|none", "auto", "scaling of features; auto: whiten, published: minmax", false},
+    {{"reconstructor", "centroid|subspace|autoencoder|published", "centroid", "how a class is modelled", false, NULL}, CHOICE, AT(reconstructor), 0, 0},
+    {{"normalize", "auto|whiten|minmax|unit|none", "auto", "scaling of features; auto: whiten, autoencoder and published: minmax", false, NULL},
      CHOICE, AT(normalize), 0, 0},
-    {{"shrinkage", "auto|0..1", "auto", "pull of the covariance towards a multiple of the identity", false},
+    {{"shrinkage", "auto|0..1", "auto", "pull of the covariance towards a multiple of the identity", false, NULL},
      NUMBER, AT(shrinkage), 0, 1},
-    {{"threshold", "auto|0..1|paper", "auto", "flag labels with a mistakenness above this", false},
+    {{"threshold", "auto|0..1|paper", "auto", "flag labels with a mistakenness above this", false, NULL},
      NUMBER, AT(threshold), 0, 1},
-    {{"budget", "auto|N|P%", "auto", "flag exactly N labels, or P percent, instead", false},
+    {{"budget", "auto|N|P%", "auto", "flag exactly N labels, or P percent, instead", false, NULL},
      AMOUNT, AT(budget), 0, 9e15},
-    {{"features", "hog|raw", "hog", "what pictures are turned into", false}, CHOICE, AT(features), 0, 0},
-    {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true}, FLAG, AT(drop_invalid), 0, 0},
-    {{"threads", "N", "0", "threads to use; 0: one for each core", false}, COUNT, AT(threads), 0, 256},
-    {{"memory", "BYTES", "0", "cap on working memory (300M, 2G); 0: none. Never changes a result", false},
+    {{"features", "hog|raw", "hog", "what pictures are turned into", false, NULL}, CHOICE, AT(features), 0, 0},
+    {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true, NULL}, FLAG, AT(drop_invalid), 0, 0},
+    {{"threads", "N", "0", "threads to use; 0: one for each core", false, NULL}, COUNT, AT(threads), 0, 256},
+    {{"memory", "BYTES", "0", "cap on working memory (300M, 2G); 0: none. Never changes a result", false, NULL},
      SIZE, AT(memory), 0, 9e15},
-    {{"seed", "N", "0", "of everything random", false}, WHOLE, AT(seed), 0, 9e15},
+    {{"seed", "N", "0", "of everything random", false, NULL}, WHOLE, AT(seed), 0, 9e15},
+    {{"folds", "N", "5", "own errors from fits without the sample's fold; 1: in-sample", false, "subspace autoencoder"},
+     COUNT, AT(folds), 1, 100},
+    {{"rank", "auto|N", "auto", "dimensions of a class's subspace", false, "subspace"}, NUMBER, AT(rank), 0, 64},
+    {{"fit-fraction", "0..1", "1", "share of each class that models are fitted on", false, "subspace autoencoder"},
+     NUMBER, AT(fit_fraction), 1e-9, 1},
+    {{"fit-samples", "N", "0", "samples of each class that models are fitted on; 0: all", false, "subspace autoencoder"},
+     WHOLE, AT(fit_samples), 0, 9e15},
+    {{"components", "N", "10", "latent dimensions of the autoencoder", false, "autoencoder"}, COUNT, AT(components), 1, 4096},
+    {{"hidden", "N,N,...", "256", "sizes of its hidden layers, at most 4", false, "autoencoder"}, LIST, AT(hidden), 1, 65536},
+    {{"dropout", "0..0.9", "0.01", "share of hidden units left out in a step", false, "autoencoder"}, NUMBER, AT(dropout), 0, .9},
+    {{"regularization", "X", "1e-6", "L2 penalty of its weights", false, "autoencoder"}, NUMBER, AT(regularization), 0, 1e3},
+    {{"loss-weight", "X", "20", "of the reconstruction against the layout", false, "autoencoder"}, NUMBER, AT(loss_weight), 0, 1e9},
+    {{"batch", "N", "64", "edges in a step", false, "autoencoder"}, COUNT, AT(batch), 1, 65536},
+    {{"neighbors", "N", "40", "of the neighbour graph, the sample itself counted", false, "autoencoder"},
+     COUNT, AT(neighbors), 2, 10000},
+    {{"metric", "euclidean|cosine", "euclidean", "of the neighbour graph", false, "autoencoder"}, CHOICE, AT(metric), 0, 0},
+    {{"learning-rate", "X", "0.001", "of Adam", false, "autoencoder"}, NUMBER, AT(learning_rate), 1e-12, 1e3},
+    {{"repulsion", "X", "1", "strength of the layout's repulsion", false, "autoencoder"}, NUMBER, AT(repulsion), 0, 1e6},
+    {{"spread", "X", "25", "of the layout's curve", false, "autoencoder"}, NUMBER, AT(spread), 1e-6, 1e6},
+    {{"min-dist", "X", "24", "of the layout's curve", false, "autoencoder"}, NUMBER, AT(min_dist), 0, 1e6},
+    {{"a", "auto|X", "auto", "of the curve 1 / (1 + a d^2b), instead of spread and min-dist", false, "autoencoder"},
+     NUMBER, AT(a), -1e6, 1e6},
+    {{"b", "auto|X", "auto", "of the curve", false, "autoencoder"}, NUMBER, AT(b), -1e3, 1e3},
+    {{"epochs", "N", "20", "draws of an edge of weight 1", false, "autoencoder"}, COUNT, AT(epochs), 1, 100000},
 };
 
 #define ROWS ((int)(sizeof table / sizeof *table))
@@ -104,7 +129,7 @@ static rer_status set_number(const option_row *row, rer_options *options, const 
 {
     double value;
     const char *rest;
-    if (strcmp(text, "auto") == 0)
+    if (strcmp(text, "auto") == 0 && find_choice(row->info.metavar, "auto") >= 0)
         value = RER_AUTO;
     else if (strcmp(text, "paper") == 0 && find_choice(row->info.metavar, "paper") >= 0)
         value = RER_PAPER;
@@ -148,6 +173,27 @@ static rer_status set_size(const option_row *row, rer_options *options, const ch
     return RER_OK;
 }
 
+static rer_status set_list(const option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    int32_t list[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        char *end = NULL;
+        errno = 0;
+        long value = strtol(text, &end, 10);
+        if (end == text || errno != 0 || (double)value < row->low || (double)value > row->high)
+            return fail_value(row, text, error);
+        list[i] = (int32_t)value;
+        text = end + 1;
+        if (*end == 0) {
+            memcpy(member_of(row, options), list, sizeof list);
+            return RER_OK;
+        }
+        if (*end != ',')
+            break;
+    }
+    return fail_value(row, text, error);
+}
+
 static rer_status set_row(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     switch (row->kind) {
@@ -167,6 +213,8 @@ static rer_status set_row(const option_row *row, rer_options *options, const cha
         return set_amount(row, options, text, error);
     case SIZE:
         return set_size(row, options, text, error);
+    case LIST:
+        return set_list(row, options, text, error);
     case FLAG:
         if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
             return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is neither yes nor no", row->info.name, text);
@@ -217,6 +265,13 @@ static void put_number(char *text, int64_t size, double value, const char *unit)
         (void)snprintf(text, (size_t)size, "%.15g%s", value, unit);
 }
 
+static void put_list(char *text, int64_t size, const int32_t *list)
+{
+    int64_t used = 0;
+    for (int i = 0; i < 4 && list[i] > 0 && used < size; i++)
+        used += snprintf(text + used, (size_t)(size - used), "%s%d", i > 0 ? "," : "", list[i]);
+}
+
 void rer_options_get(const rer_options *options, int index, char *text, int64_t size)
 {
     const option_row *row = &table[index];
@@ -237,6 +292,9 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
         break;
     case AMOUNT:
         put_number(text, size, *(const double *)member, options->budget_percent ? "%" : "");
+        break;
+    case LIST:
+        put_list(text, size, member);
         break;
     case FLAG:
         (void)snprintf(text, (size_t)size, "%s", *(const bool *)member ? "yes" : "no");

@@ -15,6 +15,29 @@ typedef struct rer_nearest {
     double sum;                  /* of the errors (roots) of all classes seen */
 } rer_nearest;
 
+/* The elementwise parts of a network, rows [rows, cols]. */
+typedef struct rer_network_kernels {
+    /* h <- max(0, h + bias) * scale */
+    void (*bias_relu_f32)(float *h, const float *bias, double scale, int64_t rows, int64_t cols);
+    void (*bias_relu_f64)(double *h, const double *bias, double scale, int64_t rows, int64_t cols);
+    /* y <- sigmoid(y + bias) */
+    void (*bias_sigmoid_f32)(float *y, const float *bias, int64_t rows, int64_t cols);
+    void (*bias_sigmoid_f64)(double *y, const double *bias, int64_t rows, int64_t cols);
+    /* |y - x|^2 */
+    double (*squared_error_f32)(const float *y, const float *x, int64_t n);
+    double (*squared_error_f64)(const double *y, const double *x, int64_t n);
+    /* d <- d * scale where h > 0, else 0 */
+    void (*relu_back_f32)(float *d, const float *h, double scale, int64_t n);
+    void (*relu_back_f64)(double *d, const double *h, double scale, int64_t n);
+    /* y <- factor (y - x) y (1 - y) */
+    void (*sigmoid_back_f32)(float *y, const float *x, double factor, int64_t n);
+    void (*sigmoid_back_f64)(double *y, const double *x, double factor, int64_t n);
+    /* One Adam step (.9, .999, 1e-7) of weights w with moments m, v: the gradient g + 2 l2 w,
+     * clipped to +-clip; rate has the bias corrections in it. */
+    void (*adam_f32)(float *w, float *m, float *v, const float *g, double rate, double l2, double clip, int64_t n);
+    void (*adam_f64)(double *w, double *m, double *v, const double *g, double rate, double l2, double clip, int64_t n);
+} rer_network_kernels;
+
 /* Vector kernels, compiled for each instruction set. */
 typedef struct rer_kernels {
     const char *name;
@@ -46,6 +69,7 @@ typedef struct rer_kernels {
     void (*find_nearest)(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip);
     /* log sum_k exp(log_n[k] - half_t * d2[k]) */
     double (*log_sum_exp)(const float *d2, const float *log_n, double half_t, int64_t n);
+    const rer_network_kernels *network;
 } rer_kernels;
 
 /* Entries that lost more than this factor to cancellation are recomputed directly. */
@@ -65,6 +89,11 @@ void rer_multiply_triangle_f64(double *r, const double *g, int64_t n, int64_t D)
 /* h [n, k] (row stride ldh) = t u', t [n, D], u [k, D] */
 void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D);
 void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D);
+/* c [M, N] = op(a) op(b), op transposing where asked; op(a) is [M, K], op(b) [K, N]. */
+void rer_gemm_f32(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, const float *b,
+                  float *c);
+void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const double *a, const double *b,
+                  double *c);
 /* a [D, D] lower: a = g g', a <- g^-1. Returns the smallest pivot relative to the largest (of
  * squares), 0 where a is not positive definite. */
 double rer_invert_cholesky(double *a, int64_t D);

@@ -19,7 +19,8 @@ typedef struct worker {
 struct rer_pool {
     rer_pool_settings settings;
     worker workers[THREADS_MAX];
-    int threads; /* workers that run, the caller included */
+    pthread_t owner; /* the thread that opened the pool */
+    int threads;     /* workers that run, the caller included */
     char *scratch;
     int64_t scratch_bytes, stride; /* of all workers; of one */
     double reported;               /* when progress was last reported; the calling thread's alone */
@@ -93,6 +94,17 @@ static rer_status report(rer_pool *pool, int64_t item, rer_error *error)
     if (progress->report(progress->context, job->stage, fraction))
         return rer_fail(error, RER_CANCELLED, "stopped while %s", job->stage);
     return RER_OK;
+}
+
+rer_status rer_pool_pulse(rer_pool *pool, rer_error *error)
+{
+    pthread_mutex_lock(&pool->mutex);
+    bool failed = pool->failed_item < pool->job->items;
+    int64_t done = pool->next_commit;
+    pthread_mutex_unlock(&pool->mutex);
+    if (failed)
+        return rer_fail(error, RER_CANCELLED, "stopped");
+    return pthread_equal(pthread_self(), pool->owner) ? report(pool, done, error) : RER_OK;
 }
 
 /* Works on items of the posted job until there are no more. */
@@ -175,6 +187,7 @@ rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for matrix products");
     }
     made->settings = *settings;
+    made->owner = pthread_self();
     made->reported = rer_now();
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->posted, NULL);

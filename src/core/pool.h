@@ -34,6 +34,10 @@ typedef struct rer_job {
 /* Runs every item. On an error the one of the lowest failing item is reported. */
 rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
 
+/* For work that lasts: call it now and then from within an item. Reports progress (in the calling
+ * thread) and says RER_CANCELLED when the item may as well end. */
+rer_status rer_pool_pulse(rer_pool *pool, rer_error *error);
+
 /* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into. */
 static inline void *rer_carve(void *cursor, int64_t bytes)
 {

@@ -159,28 +159,6 @@ void rer_centroid_model_free(void *pointer)
     free(state);
 }
 
-static rer_status check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error)
-{
-    int32_t present = 0, usable = 0;
-    for (int32_t c = 0; c < run->C; c++) {
-        present += moments->n[c] > 0;
-        usable += moments->n[c] > 1;
-    }
-    const char *name = run->data->features.name, *labels = run->data->labels.source;
-    labels = labels != NULL ? labels : "labels";
-    if (present < 2)
-        return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",
-                        labels, present, present == 1 ? "" : "es");
-    if (usable == 0)
-        return rer_fail(error, RER_BAD_INPUT,
-                        "%s: no class has two samples (%d classes, %lld labelled rows); are the labels really classes?",
-                        labels, present, (long long)moments->labelled);
-    if (moments->all_equal)
-        return rer_fail(error, RER_BAD_INPUT, "%s: all %lld labelled rows are identical; nothing tells the classes apart",
-                        name, (long long)moments->labelled);
-    return RER_OK;
-}
-
 /* Rows whose classes are all constant have no scatter: the identity takes its place. */
 static bool has_scatter(const double *scatter, int64_t D)
 {
@@ -225,7 +203,7 @@ rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_mea
     if (status == RER_OK)
         status = rer_class_means(&state->moments, &model->normalizer, run, error);
     if (status == RER_OK)
-        status = check_classes(&state->moments, run, error);
+        status = rer_check_classes(&state->moments, run, error);
     if (status == RER_OK && adjust != NULL)
         status = adjust(&state->moments, &model->normalizer, run, error);
     if (status == RER_OK) {

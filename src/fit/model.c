@@ -11,7 +11,8 @@
 #define FORMAT "1"
 
 /* In the order of rer_reconstructor_kind. */
-static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_published_reconstructor};
+static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_centroid_reconstructor, &rer_autoencoder_reconstructor,
+                                                        &rer_published_reconstructor};
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
 const rer_reconstructor *rer_reconstructor_of(int32_t kind)

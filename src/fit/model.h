@@ -48,6 +48,7 @@ struct rer_reconstructor {
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);
 
 extern const rer_reconstructor rer_centroid_reconstructor;
+extern const rer_reconstructor rer_autoencoder_reconstructor;
 extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);

@@ -141,6 +141,28 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
     return status;
 }
 
+rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error)
+{
+    int32_t present = 0, usable = 0;
+    for (int32_t c = 0; c < run->C; c++) {
+        present += moments->n[c] > 0;
+        usable += moments->n[c] > 1;
+    }
+    const char *name = run->data->features.name, *labels = run->data->labels.source;
+    labels = labels != NULL ? labels : "labels";
+    if (present < 2)
+        return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",
+                        labels, present, present == 1 ? "" : "es");
+    if (usable == 0)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: no class has two samples (%d classes, %lld labelled rows); are the labels really classes?",
+                        labels, present, (long long)moments->labelled);
+    if (moments->all_equal)
+        return rer_fail(error, RER_BAD_INPUT, "%s: all %lld labelled rows are identical; nothing tells the classes apart",
+                        name, (long long)moments->labelled);
+    return RER_OK;
+}
+
 void rer_class_moments_free(rer_class_moments *moments)
 {
     free(moments->n);

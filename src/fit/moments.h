@@ -16,6 +16,9 @@ typedef struct rer_class_moments {
 rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run,
                            rer_error *error);
 
+/* Whether the classes can be told apart at all: two of them, one with two samples, rows that differ. */
+rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error);
+
 /* Rows kept in memory for choosing the shrinkage: a class-stratified random sample. */
 typedef struct rer_row_sample {
     int64_t count;

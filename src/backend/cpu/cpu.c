@@ -32,6 +32,22 @@ void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, 
                 (blasint)D, 0, h, (blasint)ldh);
 }
 
+void rer_gemm_f32(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, const float *b,
+                  float *c)
+{
+    cblas_sgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
+                (blasint)M, (blasint)N, (blasint)K, 1, a, (blasint)(transpose_a ? M : K), b,
+                (blasint)(transpose_b ? K : N), 0, c, (blasint)N);
+}
+
+void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const double *a, const double *b,
+                  double *c)
+{
+    cblas_dgemm(CblasRowMajor, transpose_a ? CblasTrans : CblasNoTrans, transpose_b ? CblasTrans : CblasNoTrans,
+                (blasint)M, (blasint)N, (blasint)K, 1, a, (blasint)(transpose_a ? M : K), b,
+                (blasint)(transpose_b ? K : N), 0, c, (blasint)N);
+}
+
 /* LAPACK is column-major: our row-major lower triangle is its upper one. */
 extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
 extern void dtrtri_(const char *uplo, const char *diag, const blasint *n, double *a, const blasint *lda, blasint *info);

@@ -2,6 +2,7 @@
  * compiler reorder a reduction into lanes; the lane count is fixed at compile time, so the same
  * processor gives the same bits whatever the number of threads. */
 #include "backend/backend.h"
+#include "backend/cpu/exp.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,8 +13,11 @@
 
 #define TABLE_NAME_OF(isa) rer_kernels_##isa
 #define TABLE_NAME(isa) TABLE_NAME_OF(isa)
+#define NETWORK_TABLE_NAME_OF(isa) rer_network_kernels_##isa
+#define NETWORK_TABLE_NAME(isa) NETWORK_TABLE_NAME_OF(isa)
 
 extern const rer_kernels TABLE_NAME(RER_ISA);
+extern const rer_network_kernels NETWORK_TABLE_NAME(RER_ISA);
 
 /* IEEE half -> float: shift exponent and mantissa into place and rescale by 2^112, which makes
  * subnormals come out right; the largest exponent (Inf, NaN) is restored by hand. */
@@ -143,20 +147,6 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
         *skipped = own;
 }
 
-/* e^x for x in -87..0 by 2^(x / ln 2) = 2^n 2^f, |f| <= 1/2, with a polynomial for 2^f (its Taylor
- * series to f^6; relative error below 1e-7). */
-static inline float exp_of_negative(float x)
-{
-    float scaled = (x < -87.0f ? -87.0f : x) * 1.44269504f;
-    float whole = rintf(scaled);
-    float f = (scaled - whole) * 0.693147181f;
-    float p = 1.0f + f * (1.0f + f * (0.5f + f * (1.0f / 6 + f * (1.0f / 24 + f * (1.0f / 120 + f * (1.0f / 720))))));
-    uint32_t bits = (uint32_t)((int32_t)whole + 127) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return p * power;
-}
-
 static double log_sum_exp(const float *d2, const float *log_n, double half_t, int64_t n)
 {
     float t = (float)half_t, largest = -INFINITY;
@@ -196,4 +186,5 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .direct_f64 = direct_f64,
     .find_nearest = find_nearest,
     .log_sum_exp = log_sum_exp,
+    .network = &NETWORK_TABLE_NAME(RER_ISA),
 };

@@ -48,14 +48,14 @@ static int64_t next_gap(const rer_draws *draws, uint64_t stream, uint64_t *place
 
 #define REAL float
 #define REAL_NAME(name) name##_f32
-#define REAL_KERNEL(name) kernels->name##_f32
+#define REAL_KERNEL(name) kernels->network->name##_f32
 #include "fit/autoencoder/network.inc"
 #undef REAL
 #undef REAL_NAME
 #undef REAL_KERNEL
 #define REAL double
 #define REAL_NAME(name) name##_f64
-#define REAL_KERNEL(name) kernels->name##_f64
+#define REAL_KERNEL(name) kernels->network->name##_f64
 #include "fit/autoencoder/network.inc"
 #undef REAL
 #undef REAL_NAME
@@ -79,5 +79,5 @@ void rer_network_errors(const rer_network *network, const float *w, const float 
     forward_f32(network, w, x, rows, 0, network->layers, 0, NULL, outputs, kernels);
     const float *y = outputs[network->layers - 1];
     for (int64_t i = 0; i < rows; i++)
-        out[i * out_stride] = (float)kernels->squared_error_f32(y + i * D, x + i * D, D);
+        out[i * out_stride] = (float)kernels->network->squared_error_f32(y + i * D, x + i * D, D);
 }

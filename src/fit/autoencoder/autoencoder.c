@@ -1,0 +1,265 @@
+/* autoencoder: the network that the paper describes, one for each class, on min-max scaled features.
+ * Own-class errors are cross-fitted (folds.h): a network that has seen a wrong label learns it. */
+#include "core/tensors.h"
+#include "fit/autoencoder/train.h"
+#include "fit/calibrate.h"
+#include "fit/folds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct autoencoder_state {
+    rer_network network;
+    float *weights; /* [C, parameters] */
+    float *own;     /* [N] squared cross-fitted own error of the fitted rows; NULL: in-sample */
+} autoencoder_state;
+
+static void free_state(void *pointer)
+{
+    autoencoder_state *state = pointer;
+    if (state == NULL)
+        return;
+    free(state->weights);
+    free(state->own);
+    free(state);
+}
+
+/* ---- settings ---------------------------------------------------------------------------- */
+
+static rer_network network_of(int64_t D, const rer_options *options)
+{
+    int n_hidden = 0;
+    while (n_hidden < RER_HIDDEN_MAX && options->hidden[n_hidden] > 0)
+        n_hidden++;
+    return rer_network_shape(D, options->hidden, n_hidden, options->components);
+}
+
+static rer_status make_training(rer_training *training, const rer_run *run, rer_error *error)
+{
+    const rer_options *options = run->options;
+    bool has_a = options->a != RER_AUTO, has_b = options->b != RER_AUTO;
+    if (has_a != has_b)
+        return rer_fail(error, RER_BAD_USAGE, "--%s is given without --%s; give both, or neither for spread and min-dist",
+                        has_a ? "a" : "b", has_a ? "b" : "a");
+    rer_curve given = {options->a, options->b};
+    *training = (rer_training){
+        .network = network_of(run->D, options),
+        .loss = {.curve = has_a ? given : rer_curve_fit(options->spread, options->min_dist),
+                 .weight = options->loss_weight,
+                 .repulsion = options->repulsion,
+                 .dropout = options->dropout,
+                 .regularization = options->regularization},
+        .graph = {.neighbors = options->neighbors, .epochs = options->epochs, .cosine = options->metric == RER_COSINE},
+        .batch = options->batch,
+        .learning_rate = options->learning_rate,
+        .seed = options->seed,
+    };
+    return RER_OK;
+}
+
+/* ---- training ---------------------------------------------------------------------------- */
+
+typedef struct training_pass {
+    const rer_run *run;
+    const rer_normalizer *normalizer;
+    const rer_training *training;
+    rer_fold_plan *plan;
+    float *weights; /* [C, parameters] */
+} training_pass;
+
+/* Own errors of the rows that a fold's network has not seen. */
+static rer_status score_held(const training_pass *pass, const rer_fold_task *task, const float *w, float *x,
+                             void *scratch, rer_error *error)
+{
+    const rer_network *network = &pass->training->network;
+    float errors[RER_BLOCK];
+    void *memory = NULL;
+    rer_status status = rer_allocate(&memory, rer_network_sweep_scratch(network, RER_BLOCK), 1, "a sweep", error);
+    for (int64_t first = 0; status == RER_OK && first < task->n_held; first += RER_BLOCK) {
+        int64_t count = rer_min(RER_BLOCK, task->n_held - first);
+        status = rer_gather_rows(x, pass->run, pass->normalizer, task->held + first, count, scratch, error);
+        if (status != RER_OK)
+            break;
+        rer_network_errors(network, w, x, count, errors, 1, memory, pass->run->kernels);
+        for (int64_t i = 0; i < count; i++)
+            pass->plan->own[task->held[first + i]] = errors[i];
+    }
+    free(memory);
+    return status;
+}
+
+static rer_status train_task(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    training_pass *pass = context;
+    const rer_run *run = pass->run;
+    const rer_network *network = &pass->training->network;
+    int64_t largest = rer_fold_largest(pass->plan);
+    int64_t *rows = rer_carve(&scratch, 2 * largest * (int64_t)sizeof *rows);
+    rer_fold_task task = rer_fold_task_of(pass->plan, item, rows);
+    if (task.n_fit == 0 || (!task.is_model && task.n_held == 0))
+        return RER_OK; /* a row alone in its class has no fit without it */
+    float *x = NULL, *fold_weights = NULL, *w = pass->weights + task.class * network->parameters;
+    int64_t room = rer_max(task.n_fit, rer_min(task.n_held, RER_BLOCK));
+    uint64_t key = (uint64_t)task.class << 7 | (uint64_t)(task.is_model ? 127 : task.fold);
+    rer_status status = rer_allocate(&x, room * run->D, sizeof *x, "the rows of a class", error);
+    if (status == RER_OK && !task.is_model) {
+        status = rer_allocate(&fold_weights, network->parameters, sizeof *w, "a network", error);
+        w = fold_weights;
+    }
+    if (status == RER_OK)
+        status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, scratch, error);
+    if (status == RER_OK)
+        status = rer_train(w, pass->training, x, task.n_fit, key, run->result->names[task.class], run->pool,
+                           run->kernels, error);
+    if (status == RER_OK && !task.is_model)
+        status = score_held(pass, &task, w, x, scratch, error);
+    free(x);
+    free(fold_weights);
+    return status;
+}
+
+static rer_status train_all(autoencoder_state *state, const rer_normalizer *normalizer, const rer_training *training,
+                            const rer_run *run, rer_error *error)
+{
+    rer_fold_plan plan = {0};
+    training_pass pass = {run, normalizer, training, &plan, NULL};
+    rer_status status = rer_fold_plan_make(&plan, run, error);
+    if (status == RER_OK)
+        status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
+                              "the networks", error);
+    if (status == RER_OK) {
+        pass.weights = state->weights;
+        rer_job job = {
+            .stage = "training",
+            .from = .15,
+            .to = .45,
+            .items = rer_fold_tasks(&plan),
+            .scratch = rer_gather_scratch(run) + 2 * rer_fold_largest(&plan) * (int64_t)sizeof(int64_t) + 128,
+            .work = train_task,
+            .context = &pass,
+        };
+        status = rer_pool_run(run->pool, &job, error);
+    }
+    if (status == RER_OK) {
+        state->own = plan.own;
+        plan.own = NULL;
+    }
+    rer_fold_plan_free(&plan);
+    return status;
+}
+
+static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+{
+    rer_class_moments moments = {0};
+    rer_row_sample sample = {0};
+    rer_training training;
+    autoencoder_state *state = NULL;
+    rer_status status = make_training(&training, run, error);
+    if (status == RER_OK)
+        status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    model->state = state;
+    if (status == RER_OK)
+        status = rer_class_means(&moments, &model->normalizer, run, error);
+    if (status == RER_OK)
+        status = rer_check_classes(&moments, run, error);
+    if (status == RER_OK) {
+        state->network = training.network;
+        memcpy(model->n, moments.n, (size_t)run->C * sizeof *model->n);
+        model->N = moments.labelled;
+        model->shrinkage = NAN;
+        status = train_all(state, &model->normalizer, &training, run, error);
+    }
+    if (status == RER_OK)
+        status = rer_row_sample_pick(&sample, run, moments.n, rer_calibration_rows(run), error);
+    if (status == RER_OK)
+        status = rer_within_scatter(NULL, &sample, &moments, &model->normalizer, run, error);
+    if (status == RER_OK)
+        status = rer_calibrate_model(model, &sample, run, NULL, error);
+    rer_row_sample_free(&sample);
+    rer_class_moments_free(&moments);
+    return status;
+}
+
+/* ---- scoring ----------------------------------------------------------------------------- */
+
+static int64_t scratch_bytes(const rer_model *model, int64_t rows)
+{
+    return rer_network_sweep_scratch(&((const autoencoder_state *)model->state)->network, rows) + 128;
+}
+
+static void prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *scratch)
+{
+    (void)model, (void)run, (void)block;
+    *(bool *)scratch = left_out;
+}
+
+static void errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
+                   float *d2, void *scratch)
+{
+    const autoencoder_state *state = model->state;
+    bool left_out = *(bool *)rer_carve(&scratch, sizeof(bool));
+    for (int32_t k = 0; k < classes; k++)
+        rer_network_errors(&state->network, state->weights + (first + k) * state->network.parameters, block->x,
+                           block->count, d2 + k, classes, scratch, run->kernels);
+    for (int64_t i = 0; left_out && state->own != NULL && i < block->count; i++)
+        if (block->code[i] >= first && block->code[i] < first + classes)
+            d2[i * classes + block->code[i] - first] = state->own[rer_block_row(block, i)];
+}
+
+/* ---- saving ------------------------------------------------------------------------------ */
+
+static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    const autoencoder_state *state = model->state;
+    const rer_network *network = &state->network;
+    char hidden[100] = "";
+    int used = 0;
+    for (int l = 1; l < network->encoder; l++)
+        used += snprintf(hidden + used, sizeof hidden - (size_t)used, "%s%lld", l > 1 ? "," : "",
+                         (long long)network->width[l]);
+    rer_status status = rer_tensors_set_text(tensors, "autoencoder.hidden", hidden, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "autoencoder.components", (double)network->width[network->encoder],
+                                        error);
+    if (status == RER_OK)
+        status = rer_tensors_add(tensors, "autoencoder.weights", RER_F32, 2,
+                                 (int64_t[]){model->C, network->parameters}, state->weights, error);
+    return status;
+}
+
+static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+{
+    autoencoder_state *state = NULL;
+    rer_options options = rer_options_default();
+    double components = 0;
+    const char *hidden = rer_tensors_text(tensors, "autoencoder.hidden");
+    rer_status status = rer_tensors_number(tensors, "autoencoder.components", &components, error);
+    if (status == RER_OK)
+        status = rer_options_set(&options, "hidden", hidden != NULL ? hidden : "", error);
+    if (status == RER_OK && !(components >= 1 && components <= 4096))
+        status = rer_fail(error, RER_BAD_INPUT, "the model has %g latent dimensions; 1 to 4096 are possible", components);
+    if (status == RER_OK)
+        status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    model->state = state;
+    if (status == RER_OK) {
+        options.components = (int32_t)components;
+        state->network = network_of(model->D, &options);
+        status = rer_tensors_copy(tensors, "autoencoder.weights", RER_F32, 2,
+                                  (int64_t[]){model->C, state->network.parameters}, &state->weights, error);
+    }
+    return status;
+}
+
+const rer_reconstructor rer_autoencoder_reconstructor = {
+    .name = "autoencoder",
+    .normalize = RER_MINMAX,
+    .needs_minmax = true,
+    .fit = fit,
+    .scratch = scratch_bytes,
+    .prepare = prepare,
+    .errors = errors,
+    .save = save,
+    .load = load,
+    .free = free_state,
+};

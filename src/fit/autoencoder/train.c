@@ -1,0 +1,197 @@
+/* Training, in steps:
+ *   1. the class's neighbour graph (graph.h): each edge, in both directions, drawn floor(20 w) times;
+ *   2. Glorot-uniform weights, zero biases;
+ *   3. 10 reports of floor(draws / batch / 10) steps (at least one): a batch of the shuffled draws,
+ *      loss and gradient (network.h), one Adam step with gradients clipped to +-4;
+ *   4. it ends early when the mean loss has not fallen by 5e-3 for 5 reports. */
+#include "fit/autoencoder/train.h"
+
+#include "core/random.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REPORTS 10
+#define PATIENCE 5
+#define LEAST_GAIN 5e-3
+#define CLIP 4.0
+#define PULSE 32 /* steps between looks at whether to stop */
+
+void rer_shuffle(int32_t *order, int64_t n, int64_t seed, int purpose, uint64_t key)
+{
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (int32_t)i;
+    for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
+        int64_t j = (int64_t)(rer_random_uniform(seed, (rer_purpose)purpose, key, (uint64_t)i) * (double)(i + 1));
+        int32_t kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* Everything that a training owns. */
+typedef struct trainee {
+    const rer_training *training;
+    const float *x; /* [n, D] */
+    uint64_t key;
+    int32_t *head, *tail; /* [draws] in the order they are drawn */
+    int64_t draws;
+    float *w, *m, *v, *g; /* [parameters]; w is the caller's */
+    float *batch;         /* [2B, D] */
+    int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
+    void *scratch;
+    double decay1, decay2; /* .9^t, .999^t */
+} trainee;
+
+/* Draws in random order; a class without edges is drawn row by row, each with itself. */
+static rer_status list_draws(trainee *self, const rer_graph *graph, int64_t n, rer_error *error)
+{
+    int32_t *order = NULL;
+    int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
+    rer_status status = rer_allocate(&order, count, sizeof *order, "draws of edges", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->head, count, sizeof *self->head, "draws of edges", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->tail, count, sizeof *self->tail, "draws of edges", error);
+    if (status == RER_OK) {
+        rer_shuffle(order, count, self->training->seed, RER_RANDOM_EDGES, self->key);
+        for (int64_t e = 0; e < graph->count; e++)
+            for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
+                self->head[order[used]] = graph->edges[e].head;
+                self->tail[order[used]] = graph->edges[e].tail;
+            }
+        for (; used < count; used++)
+            self->head[order[used]] = self->tail[order[used]] = (int32_t)used;
+        self->draws = count;
+    }
+    free(order);
+    return status;
+}
+
+static void set_weights(trainee *self)
+{
+    const rer_network *network = &self->training->network;
+    for (int l = 0; l < network->layers; l++) {
+        double bound = sqrt(6.0 / (double)(network->width[l] + network->width[l + 1]));
+        for (int64_t i = network->weight[l]; i < network->bias[l]; i++)
+            self->w[i] = (float)(bound * (2 * rer_random_uniform(self->training->seed, RER_RANDOM_WEIGHTS, self->key,
+                                                                 (uint64_t)i) - 1));
+        memset(self->w + network->bias[l], 0, (size_t)network->width[l + 1] * sizeof(float));
+    }
+}
+
+/* Rows of the batch's heads, then of its tails; draws are used round and round. */
+static void fill_batch(trainee *self, int64_t step)
+{
+    int64_t B = self->training->batch, D = self->training->network.width[0];
+    for (int64_t p = 0; p < B; p++) {
+        int64_t draw = (step * B + p) % self->draws;
+        memcpy(self->batch + p * D, self->x + self->head[draw] * D, (size_t)D * sizeof(float));
+        memcpy(self->batch + (B + p) * D, self->x + self->tail[draw] * D, (size_t)D * sizeof(float));
+    }
+    rer_shuffle(self->shuffled, RER_NEGATIVES * B, self->training->seed, RER_RANDOM_NEGATIVES,
+                self->key << 32 | (uint64_t)step);
+    for (int64_t n = 0; n < RER_NEGATIVES * B; n++)
+        self->negatives[n] = self->shuffled[n] / RER_NEGATIVES;
+}
+
+static void update_weights(trainee *self, const rer_kernels *kernels)
+{
+    const rer_network *network = &self->training->network;
+    self->decay1 *= .9;
+    self->decay2 *= .999;
+    double rate = self->training->learning_rate * sqrt(1 - self->decay2) / (1 - self->decay1);
+    for (int l = 0; l < network->layers; l++) {
+        int64_t at = network->weight[l], n = network->bias[l] - at;
+        double l2 = l < network->layers - 1 ? self->training->loss.regularization : 0;
+        kernels->network->adam_f32(self->w + at, self->m + at, self->v + at, self->g + at, rate, l2, CLIP, n);
+        at = network->bias[l];
+        kernels->network->adam_f32(self->w + at, self->m + at, self->v + at, self->g + at, rate, 0, CLIP,
+                                   network->width[l + 1]);
+    }
+}
+
+/* The steps of one report; *mean gets their mean loss. */
+static rer_status run_report(trainee *self, int64_t first, int64_t steps, double *mean, const char *name, rer_pool *pool,
+                             const rer_kernels *kernels, rer_error *error)
+{
+    double sum = 0;
+    for (int64_t step = first; step < first + steps; step++) {
+        rer_draws draws = {.seed = self->training->seed, .key = self->key, .step = (uint64_t)step,
+                           .negatives = self->negatives};
+        if (pool != NULL && step % PULSE == 0 && rer_pool_pulse(pool, error) != RER_OK)
+            return RER_CANCELLED;
+        fill_batch(self, step);
+        rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->w, self->batch,
+                                             self->training->batch, &draws, self->g, self->scratch, kernels);
+        if (!isfinite(loss.total))
+            return rer_fail(error, RER_BAD_INPUT,
+                            "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
+                            "choose other --a and --b, spread, min-dist or learning rate",
+                            name, (long long)step + 1, loss.reconstruction, loss.layout);
+        update_weights(self, kernels);
+        sum += loss.total;
+    }
+    *mean = sum / (double)steps;
+    return RER_OK;
+}
+
+static rer_status allocate_trainee(trainee *self, rer_error *error)
+{
+    const rer_network *network = &self->training->network;
+    int64_t B = self->training->batch, P = network->parameters;
+    rer_status status = rer_allocate(&self->m, P, sizeof(float), "a network", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->v, P, sizeof(float), "a network", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->g, P, sizeof(float), "a network", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->batch, 2 * B * network->width[0], sizeof(float), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->shuffled, RER_NEGATIVES * B, sizeof(int32_t), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->negatives, RER_NEGATIVES * B, sizeof(int32_t), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->scratch, rer_network_scratch_f32(network, B), 1, "a batch", error);
+    return status;
+}
+
+static void free_trainee(trainee *self)
+{
+    free(self->head);
+    free(self->tail);
+    free(self->m);
+    free(self->v);
+    free(self->g);
+    free(self->batch);
+    free(self->shuffled);
+    free(self->negatives);
+    free(self->scratch);
+}
+
+rer_status rer_train(float *w, const rer_training *training, const float *x, int64_t n, uint64_t key, const char *name,
+                     rer_pool *pool, const rer_kernels *kernels, rer_error *error)
+{
+    trainee self = {.training = training, .x = x, .key = key, .w = w, .decay1 = 1, .decay2 = 1};
+    rer_graph graph = {0};
+    double best = INFINITY, mean = 0;
+    int waited = 0;
+    rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
+    if (status == RER_OK)
+        status = list_draws(&self, &graph, n, error);
+    rer_graph_free(&graph);
+    if (status == RER_OK)
+        status = allocate_trainee(&self, error);
+    if (status == RER_OK) {
+        set_weights(&self);
+        int64_t steps = rer_max(1, self.draws / training->batch / REPORTS);
+        for (int report = 0; status == RER_OK && report < REPORTS && waited < PATIENCE; report++) {
+            status = run_report(&self, report * steps, steps, &mean, name, pool, kernels, error);
+            bool gained = mean < best - LEAST_GAIN;
+            waited = gained ? 0 : waited + 1;
+            best = gained ? mean : best;
+        }
+    }
+    free_trainee(&self);
+    return status;
+}
