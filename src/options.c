@@ -28,6 +28,7 @@ typedef struct option_row {
 
 #define AT(member) offsetof(rer_options, member)
 
+/* clang-format off */
 static const option_row table[] = {
     {{"reconstructor", "centroid", "centroid", "how a class is modelled", false}, CHOICE, AT(reconstructor), 0, 0},
     {{"normalize", "whiten|minmax|unit|none", "whiten", "scaling of the features before anything else", false},
@@ -45,6 +46,7 @@ static const option_row table[] = {
      SIZE, AT(memory), 0, 9e15},
     {{"seed", "N", "0", "of everything random", false}, WHOLE, AT(seed), 0, 9e15},
 };
+/* clang-format on */
 
 #define ROWS ((int)(sizeof table / sizeof *table))
 
@@ -140,8 +142,8 @@ static rer_status set_size(const option_row *row, rer_options *options, const ch
     const char *unit = *rest != 0 ? strchr(units, *rest & ~0x20) : NULL;
     if (unit != NULL)
         value *= pow(1024, (double)(unit - units + 1));
-    bool ends = *rest == 0 || (unit != NULL && (rest[1] == 0 || strcasecmp(rest + 1, "b") == 0 ||
-                                                strcasecmp(rest + 1, "ib") == 0));
+    bool ends = *rest == 0 ||
+                (unit != NULL && (rest[1] == 0 || strcasecmp(rest + 1, "b") == 0 || strcasecmp(rest + 1, "ib") == 0));
     if (!ends || value < row->low || value > row->high)
         return fail_value(row, text, error);
     *(int64_t *)member_of(row, options) = (int64_t)value;

@@ -24,9 +24,9 @@ typedef struct rer_run {
 
 typedef struct rer_block {
     int64_t first, count;
-    float *x;            /* [count, D] as read; min-max scaled where that is asked for */
-    double *scale;       /* [count] factor that makes the row the one that is modelled */
-    int32_t *code;       /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
+    float *x;      /* [count, D] as read; min-max scaled where that is asked for */
+    double *scale; /* [count] factor that makes the row the one that is modelled */
+    int32_t *code; /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
 } rer_block;
 
 enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };

@@ -169,7 +169,8 @@ static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, 
     model->normalizer.kind = (rer_normalize)kind;
     if (kind != RER_MINMAX)
         return RER_OK;
-    rer_status status = rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
+    rer_status status =
+        rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
     if (status == RER_OK)
         status = rer_tensors_copy(tensors, "normalize.factor", RER_F64, 1, &model->D, &model->normalizer.factor, error);
     return status;
@@ -210,8 +211,8 @@ static rer_status read_sizes(const rer_tensors *tensors, const char *path, int64
         return rer_fail(error, RER_BAD_INPUT, "%s: this is no rer model of format " FORMAT " (it says '%.40s')", path,
                         format != NULL ? format : "nothing");
     rer_status status = rer_tensors_shape(tensors, "centroid.mean", &rank, shape, error);
-    if (status == RER_OK && (rank != 2 || shape[0] < 2 || shape[0] > INT32_MAX || shape[1] < 1 ||
-                             shape[1] > INT32_MAX / 2))
+    if (status == RER_OK &&
+        (rank != 2 || shape[0] < 2 || shape[0] > INT32_MAX || shape[1] < 1 || shape[1] > INT32_MAX / 2))
         return rer_fail(error, RER_BAD_INPUT, "%s: the class means have no usable shape", path);
     return status;
 }
