@@ -134,6 +134,7 @@ typedef struct rer_progress {
 
 /* ---- data -------------------------------------------------------------------------------- */
 
+/* clang-format off */
 typedef enum rer_dtype {
     RER_F16, RER_F32, RER_F64,
     RER_U8, RER_U16, RER_U32, RER_U64,
@@ -141,6 +142,7 @@ typedef enum rer_dtype {
     RER_BYTES,   /* fixed-width bytes, zero-padded */
     RER_UNICODE, /* fixed-width UCS-4, zero-padded */
 } rer_dtype;
+/* clang-format on */
 
 /* An array in the caller's memory: native byte order, C order. */
 typedef struct rer_view {
@@ -222,18 +224,18 @@ typedef struct rer_moments { /* of chi over some samples */
 typedef struct rer_summary {
     int64_t n_samples, n_features, n_labelled, n_unlabelled, n_invalid;
     int32_t n_classes, n_singletons;
-    double chi, chi0, chi_rand;       /* spec: mean own/best other; own/rest; best/rest */
-    double noise_rate;                /* estimated share of wrong labels */
-    double threshold;                 /* on the scale below */
-    bool threshold_on_chi;            /* else on mistakenness */
-    int64_t n_issues;                 /* flagged samples */
-    double error_rate;                /* of the nearest-reconstructor rule, left out */
-    double shrinkage, temperature;    /* chosen or given; NaN where they play no part */
+    double chi, chi0, chi_rand;                 /* spec: mean own/best other; own/rest; best/rest */
+    double noise_rate;                          /* estimated share of wrong labels */
+    double threshold;                           /* on the scale below */
+    bool threshold_on_chi;                      /* else on mistakenness */
+    int64_t n_issues;                           /* flagged samples */
+    double error_rate;                          /* of the nearest-reconstructor rule, left out */
+    double shrinkage, temperature;              /* chosen or given; NaN where they play no part */
     double own_error, best_error, second_error; /* means */
     rer_moments chi_all, chi_above_one, chi_below_one;
-    double transition_entropy;        /* of given -> predicted, 0..1 */
+    double transition_entropy; /* of given -> predicted, 0..1 */
     rer_seconds seconds;
-    int64_t peak_memory;              /* bytes */
+    int64_t peak_memory; /* bytes */
 } rer_summary;
 
 typedef struct rer_class_summary {
@@ -249,14 +251,14 @@ typedef struct rer_pair { /* samples of class a predicted as b, and the other wa
 } rer_pair;
 
 typedef struct rer_sample {
-    int64_t row;           /* in the input */
-    int32_t given;         /* class, or -1: no label */
-    int32_t predicted;     /* nearest class of all, or -1 for an invalid row */
-    int32_t suggested;     /* nearest class other than the given one */
-    double chi;            /* own error / best other error */
+    int64_t row;       /* in the input */
+    int32_t given;     /* class, or -1: no label */
+    int32_t predicted; /* nearest class of all, or -1 for an invalid row */
+    int32_t suggested; /* nearest class other than the given one */
+    double chi;        /* own error / best other error */
     double own_error, best_other_error;
-    double mistakenness;   /* probability that the given label is wrong */
-    double label_score;    /* 1 - mistakenness, without cancellation */
+    double mistakenness;           /* probability that the given label is wrong */
+    double label_score;            /* 1 - mistakenness, without cancellation */
     double suggestion_probability; /* of `suggested`, for rows without a label; else NaN */
     bool is_issue, is_invalid;
 } rer_sample;

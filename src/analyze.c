@@ -13,11 +13,12 @@ static int64_t peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
+/* From `texts` or, where that is NULL, from `names`. */
 static rer_status copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
 {
     rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
     for (int32_t c = 0; status == RER_OK && c < result->C; c++)
-        status = rer_copy_text(&result->names[c], names != NULL ? names[c] : texts->bytes + texts->offset[c], error);
+        status = rer_copy_text(&result->names[c], texts == NULL ? names[c] : texts->bytes + texts->offset[c], error);
     return status;
 }
 
@@ -107,8 +108,7 @@ static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer
 {
     if (data->picture[0] == 0)
         return RER_OK;
-    return rer_result_add_note(result, error,
-                               "the pictures went through %s; a real encoder's features would do better",
+    return rer_result_add_note(result, error, "the pictures went through %s; a real encoder's features would do better",
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
 }
 
@@ -198,11 +198,10 @@ static rer_status match_classes(int32_t *map, const rer_model *model, const rer_
         const named_class *found = bsearch(&wanted, sorted, (size_t)model->C, sizeof *sorted, by_name);
         char quoted[80];
         if (found == NULL)
-            status = rer_fail(error, RER_BAD_INPUT,
-                              "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
-                              data->features.name, rer_quote(quoted, sizeof quoted, wanted.name,
-                                                             (int64_t)strlen(wanted.name)),
-                              model->C, model->names[0]);
+            status = rer_fail(
+                error, RER_BAD_INPUT, "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
+                data->features.name, rer_quote(quoted, sizeof quoted, wanted.name, (int64_t)strlen(wanted.name)),
+                model->C, model->names[0]);
         else
             map[c] = found->class;
     }

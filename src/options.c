@@ -29,6 +29,7 @@ typedef struct option_row {
 
 #define AT(member) offsetof(rer_options, member)
 
+/* clang-format off */
 static const option_row table[] = {
     {{"reconstructor", "centroid|subspace|autoencoder|published", "centroid", "how a class is modelled", false, NULL}, CHOICE, AT(reconstructor), 0, 0},
     {{"normalize", "auto|whiten|minmax|unit|none", "auto", "scaling of features; auto: whiten, autoencoder and published: minmax", false, NULL},
@@ -70,6 +71,7 @@ static const option_row table[] = {
     {{"b", "auto|X", "auto", "of the curve", false, "autoencoder"}, NUMBER, AT(b), -1e3, 1e3},
     {{"epochs", "N", "20", "draws of an edge of weight 1", false, "autoencoder"}, COUNT, AT(epochs), 1, 100000},
 };
+/* clang-format on */
 
 #define ROWS ((int)(sizeof table / sizeof *table))
 
@@ -165,8 +167,8 @@ static rer_status set_size(const option_row *row, rer_options *options, const ch
     const char *unit = *rest != 0 ? strchr(units, *rest & ~0x20) : NULL;
     if (unit != NULL)
         value *= pow(1024, (double)(unit - units + 1));
-    bool ends = *rest == 0 || (unit != NULL && (rest[1] == 0 || strcasecmp(rest + 1, "b") == 0 ||
-                                                strcasecmp(rest + 1, "ib") == 0));
+    bool ends = *rest == 0 ||
+                (unit != NULL && (rest[1] == 0 || strcasecmp(rest + 1, "b") == 0 || strcasecmp(rest + 1, "ib") == 0));
     if (!ends || value < row->low || value > row->high)
         return fail_value(row, text, error);
     *(int64_t *)member_of(row, options) = (int64_t)value;

@@ -9,20 +9,20 @@ struct rer_result {
     rer_summary summary;
     int64_t N;
     int32_t C;
-    int32_t *given;     /* [N] class, -1: no label */
-    int32_t *suggested; /* [N] nearest class other than `given`; -1: invalid row */
-    float *own;         /* [N] own error, NaN: missing */
-    float *other;       /* [N] best other error */
-    float *logit;       /* [N] log odds that the given label is wrong, NaN: none; for rows without
+    int32_t *given;             /* [N] class, -1: no label */
+    int32_t *suggested;         /* [N] nearest class other than `given`; -1: invalid row */
+    float *own;                 /* [N] own error, NaN: missing */
+    float *other;               /* [N] best other error */
+    float *logit;               /* [N] log odds that the given label is wrong, NaN: none; for rows without
                            a label, of the suggestion being right */
-    uint8_t *flags;     /* [N] of RER_FLAG_... */
+    uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */
     int64_t n_pairs;
     char **names; /* [C] of the classes, owned */
     char **notes; /* [n_notes] */
     int n_notes;
-    rer_model *model; /* NULL for results of rer_score */
+    rer_model *model;             /* NULL for results of rer_score */
     const rer_model *scored_with; /* the model whose class names hold */
 };
 

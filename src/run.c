@@ -25,7 +25,9 @@ static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t
                     "%s: row %lld, column %lld is %s; features must be finite numbers (rows and columns count from "
                     "0). --drop-invalid leaves such rows out",
                     run->data->features.name, (long long)i, (long long)j,
-                    isnan(row[j]) ? "NaN" : row[j] > 0 ? "Inf" : "-Inf");
+                    isnan(row[j]) ? "NaN"
+                    : row[j] > 0  ? "Inf"
+                                  : "-Inf");
 }
 
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,

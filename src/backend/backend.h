@@ -10,9 +10,9 @@
 
 /* Nearest and second-nearest class of one row, over the classes seen so far. */
 typedef struct rer_nearest {
-    float first, second;         /* squared errors */
+    float first, second;               /* squared errors */
     int32_t first_class, second_class; /* -1: none yet */
-    double sum;                  /* of the errors (roots) of all classes seen */
+    double sum;                        /* of the errors (roots) of all classes seen */
 } rer_nearest;
 
 /* The elementwise parts of a network, rows [rows, cols]. */

@@ -29,8 +29,14 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
 
 bool rer_is_utf8(const char *text, int64_t length);
 
-static inline int64_t rer_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t rer_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t rer_min(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+static inline int64_t rer_max(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 double rer_now(void); /* seconds, monotonic */
 

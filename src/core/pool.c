@@ -30,9 +30,9 @@ struct rer_pool {
     pthread_cond_t posted;    /* a job is there, or the end */
     pthread_cond_t committed; /* an item was committed, or a worker is done with the job */
     const rer_job *job;
-    int64_t posts;  /* jobs posted so far */
-    int invited;    /* workers that take part in the job */
-    int busy;       /* of them, not done with it yet */
+    int64_t posts; /* jobs posted so far */
+    int invited;   /* workers that take part in the job */
+    int busy;      /* of them, not done with it yet */
     bool closing;
     int64_t next_item, next_commit;
     int64_t failed_item; /* lowest item that failed; job->items while none has */

@@ -9,8 +9,8 @@
 typedef struct rer_pool rer_pool;
 
 typedef struct rer_pool_settings {
-    int32_t threads; /* 0: one for each core that this process may use */
-    int64_t memory;  /* cap on the scratch of all workers together, 0: none */
+    int32_t threads;              /* 0: one for each core that this process may use */
+    int64_t memory;               /* cap on the scratch of all workers together, 0: none */
     const rer_progress *progress; /* may be NULL */
     bool (*enter)(void);          /* called by each thread before its first item; false: no memory */
     void (*leave)(void);          /* and after its last */

@@ -233,8 +233,8 @@ bool rer_tensors_has(const rer_tensors *tensors, const char *name)
 
 static rer_status fail_tensor(const rer_tensors *tensors, const char *name, const char *what, rer_error *error)
 {
-    return rer_fail(error, RER_BAD_INPUT, "%s: the array '%s' %s; this is no model of this version", tensors->path, name,
-                    what);
+    return rer_fail(error, RER_BAD_INPUT, "%s: the array '%s' %s; this is no model of this version", tensors->path,
+                    name, what);
 }
 
 rer_status rer_tensors_shape(const rer_tensors *tensors, const char *name, int32_t *rank, int64_t *shape,
@@ -271,7 +271,8 @@ static rer_status locate(const rer_tensors *tensors, const char *name, int type,
         fits = there[i] == shape[i] && rer_product(*bytes, shape[i], bytes);
     if (!fits || dtype == NULL || strcmp(dtype, types[type].name) != 0)
         return fail_tensor(tensors, name, "has another type or shape than the rest of the file says", error);
-    json_int_t begin = json_integer_value(json_array_get(offsets, 0)), end = json_integer_value(json_array_get(offsets, 1));
+    json_int_t begin = json_integer_value(json_array_get(offsets, 0)),
+               end = json_integer_value(json_array_get(offsets, 1));
     if (json_array_size(offsets) != 2 || begin < 0 || end < begin || end > tensors->bytes || end - begin != *bytes)
         return fail_tensor(tensors, name, "lies outside the file", error);
     *from = begin;

@@ -39,7 +39,7 @@ enum {
     MOST_CELLS = 8,    /* on a side */
     SMALLEST_CELL = 2, /* pixels */
     DIRECTIONS = 9,
-    SLOTS = 12,        /* of a histogram being filled: 9 is 0 again, 10 its neighbour, 11 fills up a vector */
+    SLOTS = 12, /* of a histogram being filled: 9 is 0 again, 10 its neighbour, 11 fills up a vector */
     LONGEST_INPUT = 1 << 20,
 };
 
@@ -130,8 +130,8 @@ static int64_t plane_values(const rer_hog *plan)
 
 int64_t rer_hog_scratch(const rer_hog *plan)
 {
-    int64_t values = plan->small_height * plan->small_width * plan->channels +
-                     used_channels(plan->channels) * plane_values(plan);
+    int64_t values =
+        plan->small_height * plan->small_width * plan->channels + used_channels(plan->channels) * plane_values(plan);
     return (int64_t)sizeof(workspace) + values * (int64_t)sizeof(float);
 }
 

@@ -4,7 +4,8 @@
 
 #include "core/core.h"
 
-typedef struct rer_hog { /* geometry, fixed by the picture's size */
+/* Geometry, fixed by the picture's size. */
+typedef struct rer_hog {
     int64_t height, width, channels;   /* of the input, 1 to 4 channels (an alpha channel is ignored) */
     int64_t small_height, small_width; /* after the area resize, at most 64 */
     int64_t cell;                      /* pixels on a side, about: 2 to 8, 4 at 28 */

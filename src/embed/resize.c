@@ -6,7 +6,8 @@
  * rounds; with in = out the picture comes back as it is. */
 #include "embed/hog.h"
 
-typedef struct span { /* the input pixels under one output pixel, along one axis */
+/* The input pixels under one output pixel, along one axis. */
+typedef struct span {
     int64_t first, last;               /* both included */
     int64_t first_weight, last_weight; /* overlaps; those between have the full `weight` */
     int64_t weight;
@@ -37,8 +38,7 @@ static int64_t sum_under(const uint8_t *channel, int64_t width, int64_t channels
     int64_t stride = width * channels, between = 0;
     for (int64_t y = down->first + 1; y < down->last; y++)
         between += sum_across(channel + y * stride, channels, across);
-    return down->first_weight * sum_across(channel + down->first * stride, channels, across) +
-           down->weight * between +
+    return down->first_weight * sum_across(channel + down->first * stride, channels, across) + down->weight * between +
            down->last_weight * sum_across(channel + down->last * stride, channels, across);
 }
 

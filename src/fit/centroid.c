@@ -272,12 +272,13 @@ static rer_status load_arrays(centroid_state *state, const rer_model *model, con
 {
     int64_t C = model->C, D = model->D;
     double in_double = 0;
-    rer_status status = rer_tensors_copy(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, &state->moments.mean,
-                                         error);
+    rer_status status =
+        rer_tensors_copy(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, &state->moments.mean, error);
     if (status == RER_OK)
         status = rer_tensors_copy(tensors, "centroid.grand_mean", RER_F64, 1, &D, &state->moments.grand, error);
     if (status == RER_OK && rer_tensors_has(tensors, "centroid.root"))
-        status = rer_tensors_copy(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, &state->centroid.root, error);
+        status =
+            rer_tensors_copy(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, &state->centroid.root, error);
     if (status == RER_OK)
         status = rer_tensors_number(tensors, "centroid.weight", &state->centroid.weight, error);
     if (status == RER_OK)

@@ -172,7 +172,8 @@ static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, 
     model->normalizer.kind = (rer_normalize)kind;
     if (kind != RER_MINMAX)
         return RER_OK;
-    rer_status status = rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
+    rer_status status =
+        rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
     if (status == RER_OK)
         status = rer_tensors_copy(tensors, "normalize.factor", RER_F64, 1, &model->D, &model->normalizer.factor, error);
     return status;

@@ -13,9 +13,9 @@ struct rer_model {
     rer_normalizer normalizer;
     int64_t D;
     int32_t C;
-    int64_t N;     /* rows it was fitted on */
-    int64_t *n;    /* [C] of each class */
-    char **names;  /* [C] */
+    int64_t N;    /* rows it was fitted on */
+    int64_t *n;   /* [C] of each class */
+    char **names; /* [C] */
     /* What the labels seen say, found by their left-out likelihood: */
     double temperature; /* t: class posterior ~ n_k exp(-t d2_k / 2) */
     double noise;       /* eta of the uniform noise channel */

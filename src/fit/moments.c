@@ -13,8 +13,8 @@ typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
     rer_class_moments *moments;
-    float *low, *high;  /* [D] range of the labelled rows, NULL unless minmax */
-    float *first_row;   /* [D] of the first labelled row, to see whether all are equal */
+    float *low, *high; /* [D] range of the labelled rows, NULL unless minmax */
+    float *first_row;  /* [D] of the first labelled row, to see whether all are equal */
 } means_pass;
 
 /* The rows of the block that a worker loaded, left for its commit at the head of its scratch. */
@@ -109,8 +109,7 @@ static rer_status allocate_means(rer_class_moments *moments, means_pass *pass, c
     return status;
 }
 
-rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run,
-                           rer_error *error)
+rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
     rer_class_moments made = {.all_equal = true};
     means_pass pass = {.run = run, .normalizer = normalizer, .moments = &made};

@@ -5,9 +5,9 @@
 #include "fit/model.h"
 
 typedef struct rer_class_moments {
-    int64_t *n;     /* [C] */
-    double *mean;   /* [C, D]; class sums until rer_class_means ends */
-    double *grand;  /* [D] mean of all labelled rows */
+    int64_t *n;    /* [C] */
+    double *mean;  /* [C, D]; class sums until rer_class_means ends */
+    double *grand; /* [D] mean of all labelled rows */
     int64_t labelled;
     bool all_equal; /* every labelled row is the same */
 } rer_class_moments;
@@ -22,10 +22,10 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
 /* Rows kept in memory for choosing the shrinkage: a class-stratified random sample. */
 typedef struct rer_row_sample {
     int64_t count;
-    int64_t *row;   /* [count] ascending */
-    float *x;       /* [count, D] */
-    double *scale;  /* [count] */
-    int32_t *code;  /* [count] */
+    int64_t *row;  /* [count] ascending */
+    float *x;      /* [count, D] */
+    double *scale; /* [count] */
+    int32_t *code; /* [count] */
 } rer_row_sample;
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,

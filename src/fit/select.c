@@ -103,12 +103,25 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     const rer_row_sample *sample = round->sample;
     rer_pool *pool = round->run->pool;
     int64_t block = rer_min(sample->count, RER_BLOCK);
-    rer_job metrics = {.stage = "choosing the shrinkage", .from = .45, .to = .46, .items = round->count,
-                       .work = make_metric, .context = round};
-    rer_job scores = {.stage = metrics.stage, .from = .46, .to = .48, .items = round->count * sample_blocks(sample),
-                      .work = score_sample, .context = round};
-    rer_job fits = {.stage = metrics.stage, .from = .48, .to = .5, .items = round->count,
-                    .scratch = rer_likelihood_scratch(sample->count), .work = fit_candidate, .context = round};
+    rer_job metrics = {.stage = "choosing the shrinkage",
+                       .from = .45,
+                       .to = .46,
+                       .items = round->count,
+                       .work = make_metric,
+                       .context = round};
+    rer_job scores = {.stage = metrics.stage,
+                      .from = .46,
+                      .to = .48,
+                      .items = round->count * sample_blocks(sample),
+                      .work = score_sample,
+                      .context = round};
+    rer_job fits = {.stage = metrics.stage,
+                    .from = .48,
+                    .to = .5,
+                    .items = round->count,
+                    .scratch = rer_likelihood_scratch(sample->count),
+                    .work = fit_candidate,
+                    .context = round};
     rer_status status = RER_OK;
     for (int i = 0; i < round->count; i++) {
         round->candidate[i] = *round->model;
@@ -120,8 +133,8 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
     if (status == RER_OK) {
-        scores.scratch = rer_centroid_scratch(&round->candidate[0], block) +
-                         block * RER_CLASS_TILE * (int64_t)sizeof(float) + 64;
+        scores.scratch =
+            rer_centroid_scratch(&round->candidate[0], block) + block * RER_CLASS_TILE * (int64_t)sizeof(float) + 64;
         status = rer_pool_run(pool, &scores, error);
     }
     if (status == RER_OK)

@@ -84,8 +84,8 @@ static rer_status make_pairs(rer_result *result, const confusion *list, int64_t 
 }
 
 /* Entropy of given -> predicted, averaged over samples, relative to log C. */
-static double transition_entropy(const rer_result *result, const confusion *list, int64_t count,
-                                 const int64_t *scored, int64_t total)
+static double transition_entropy(const rer_result *result, const confusion *list, int64_t count, const int64_t *scored,
+                                 int64_t total)
 {
     double entropy = 0;
     for (int64_t i = 0; i < count;) {

@@ -127,7 +127,8 @@ static rer_status flag_budget(rer_result *result, rer_error *error)
     summary->n_issues = rer_result_suspects(result, count, rows);
     for (int64_t i = 0; i < summary->n_issues; i++)
         result->flags[rows[i]] |= RER_FLAG_ISSUE;
-    summary->threshold = summary->n_issues > 0 ? rer_result_sample(result, rows[summary->n_issues - 1]).mistakenness : 1;
+    summary->threshold =
+        summary->n_issues > 0 ? rer_result_sample(result, rows[summary->n_issues - 1]).mistakenness : 1;
     free(rows);
     return RER_OK;
 }
@@ -139,8 +140,9 @@ static rer_status set_flags(rer_result *result, rer_error *error)
     if (options->budget >= 0)
         return flag_budget(result, error);
     if (options->threshold == RER_PAPER)
-        flag_above(result, rer_paper_threshold(summary->chi0, summary->chi_rand, summary->noise_rate,
-                                               largest_chi(result)), true);
+        flag_above(result,
+                   rer_paper_threshold(summary->chi0, summary->chi_rand, summary->noise_rate, largest_chi(result)),
+                   true);
     else
         flag_above(result, options->threshold >= 0 ? options->threshold : .5, false);
     return RER_OK;
@@ -184,9 +186,8 @@ static rer_status note_singletons(rer_result *result, rer_error *error)
     int32_t n = result->summary.n_singletons;
     if (n == 0)
         return RER_OK;
-    return rer_result_add_note(result, error,
-                               "%d class%s one sample, which cannot be judged: %s%s", n, n == 1 ? " has" : "es have",
-                               list, n > listed ? ", ..." : "");
+    return rer_result_add_note(result, error, "%d class%s one sample, which cannot be judged: %s%s", n,
+                               n == 1 ? " has" : "es have", list, n > listed ? ", ..." : "");
 }
 
 static rer_status add_notes(rer_result *result, rer_error *error)

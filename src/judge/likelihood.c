@@ -174,16 +174,13 @@ rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const fl
 
 double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, const rer_kernels *kernels)
 {
-    double chi0 = 0, chi_rand = 0;
+    rer_ratio_sums sums = {0};
     for (int64_t i = 0; i < rows; i++) {
-        rer_nearest nearest = {INFINITY, INFINITY, -1, -1, 0};
-        double own = sqrt((double)d2[i * C + code[i]]);
-        kernels->find_nearest(&nearest, d2 + i * C, 0, C, code[i]);
-        double best = fmin(own, sqrt((double)nearest.first)), rest = (nearest.sum - best) / (C - 1);
-        chi0 += rer_chi(own, rest) / (double)rows;
-        chi_rand += rer_chi(best, rest) / (double)rows;
+        rer_row_errors row = rer_row_errors_none();
+        rer_row_errors_take(&row, d2 + i * C, 0, C, code[i], kernels);
+        rer_ratio_sums_add_row(&sums, &row, C);
     }
-    return rer_noise_rate(chi0, chi_rand);
+    return rer_noise_rate(sums.chi0 / (double)sums.n, sums.chi_rand / (double)sums.n);
 }
 
 rer_label_fit rer_fit_odds(float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C, double noise,

@@ -22,11 +22,10 @@ typedef struct score_pass {
 typedef struct score_scratch {
     rer_block block;
     rer_ratio_sums sums;
-    rer_nearest *nearest; /* [rows] */
-    float *own;           /* [rows] squared own error, NaN: missing */
-    double *log_sum;      /* [rows] of n_k exp(-t d2_k / 2), for rows without a label */
-    float *tile;          /* [rows, RER_CLASS_TILE] */
-    float *columns;       /* [rows, C] errors for the file, NULL where not wanted */
+    rer_row_errors *errors; /* [rows] */
+    double *log_sum;        /* [rows] of n_k exp(-t d2_k / 2), for rows without a label */
+    float *tile;            /* [rows, RER_CLASS_TILE] */
+    float *columns;         /* [rows, C] errors for the file, NULL where not wanted */
     void *reconstructor;
 } score_scratch;
 
@@ -34,7 +33,7 @@ static int64_t scratch_bytes(const score_pass *pass)
 {
     int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
     int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
-    bytes += rows * (int64_t)(sizeof(rer_nearest) + sizeof(float) + sizeof(double)) + rows * tile * 4;
+    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double)) + rows * tile * 4;
     if (pass->errors != NULL)
         bytes += rows * pass->model->C * 4;
     return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 8 * 64;
@@ -45,8 +44,7 @@ static score_scratch *lay_out(const score_pass *pass, void *memory)
     int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
     score_scratch *parts = rer_carve(&memory, sizeof *parts);
     parts->sums = (rer_ratio_sums){0};
-    parts->nearest = rer_carve(&memory, rows * (int64_t)sizeof(rer_nearest));
-    parts->own = rer_carve(&memory, rows * (int64_t)sizeof(float));
+    parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
     parts->log_sum = rer_carve(&memory, rows * (int64_t)sizeof(double));
     parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
     parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
@@ -67,16 +65,14 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
 {
     float *d2 = parts->tile + i * classes;
     int32_t c = parts->block.code[i];
-    if (c >= first && c < first + classes)
-        parts->own[i] = d2[c - first];
     if (c == RER_NO_LABEL)
-        parts->log_sum[i] = log_add(parts->log_sum[i],
-                                    pass->run->kernels->log_sum_exp(d2, pass->log_n + first,
-                                                                    pass->model->temperature / 2, classes));
+        parts->log_sum[i] =
+            log_add(parts->log_sum[i],
+                    pass->run->kernels->log_sum_exp(d2, pass->log_n + first, pass->model->temperature / 2, classes));
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
-    pass->run->kernels->find_nearest(&parts->nearest[i], d2, first, classes, c);
+    rer_row_errors_take(&parts->errors[i], d2, first, classes, c, pass->run->kernels);
 }
 
 /* Log odds that the nearest class is the right one for a row without a label. */
@@ -92,27 +88,15 @@ static double suggestion_logit(const score_pass *pass, const rer_nearest *neares
 static void keep_row(const score_pass *pass, score_scratch *parts, int64_t i)
 {
     rer_result *result = pass->run->result;
-    const rer_nearest *nearest = &parts->nearest[i];
+    const rer_row_errors *errors = &parts->errors[i];
     int64_t row = parts->block.first + i;
     int32_t c = parts->block.code[i];
-    double own = sqrt((double)parts->own[i]), other = sqrt((double)nearest->first);
-    result->own[row] = c >= 0 ? (float)own : NAN;
-    result->other[row] = c == RER_INVALID_ROW ? NAN : (float)other;
-    result->suggested[row] = c == RER_INVALID_ROW ? -1 : nearest->first_class;
+    result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
+    result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
+    result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (c == RER_NO_LABEL)
-        result->logit[row] = (float)suggestion_logit(pass, nearest, parts->log_sum[i]);
-    if (c < 0 || isnan(own))
-        return;
-    double second = pass->model->C > 2 ? sqrt((double)nearest->second) : INFINITY;
-    double best = own < other ? own : other;
-    second = own < other ? other : own < second ? own : second;
-    double rest = (nearest->sum - best) / (pass->model->C - 1);
-    parts->sums.n++;
-    parts->sums.chi0 += rer_chi(own, rest);
-    parts->sums.chi_rand += rer_chi(best, rest);
-    parts->sums.own += own;
-    parts->sums.best += best;
-    parts->sums.second += second;
+        result->logit[row] = (float)suggestion_logit(pass, &errors->nearest, parts->log_sum[i]);
+    rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
 }
 
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
@@ -126,8 +110,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < block->count; i++) {
-        parts->nearest[i] = (rer_nearest){INFINITY, INFINITY, -1, -1, 0};
-        parts->own[i] = NAN;
+        parts->errors[i] = rer_row_errors_none();
         parts->log_sum[i] = -INFINITY;
     }
     model->reconstructor->prepare(model, pass->run, block, pass->left_out, parts->reconstructor);
@@ -147,17 +130,11 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
     (void)item;
     const score_pass *pass = context;
     const score_scratch *parts = memory;
-    rer_ratio_sums *sums = pass->sums;
-    sums->n += parts->sums.n;
-    sums->chi0 += parts->sums.chi0;
-    sums->chi_rand += parts->sums.chi_rand;
-    sums->own += parts->sums.own;
-    sums->best += parts->sums.best;
-    sums->second += parts->sums.second;
+    rer_ratio_sums_add(pass->sums, &parts->sums);
     if (pass->errors == NULL)
         return RER_OK;
-    return rer_output_write(pass->errors, parts->columns,
-                            parts->block.count * pass->model->C * (int64_t)sizeof(float), error);
+    return rer_output_write(pass->errors, parts->columns, parts->block.count * pass->model->C * (int64_t)sizeof(float),
+                            error);
 }
 
 /* Header of a Fortran-order .npy: column i, one sample, is contiguous, so rows can be appended. */
@@ -168,8 +145,8 @@ static rer_status open_errors(rer_output *output, const char *path, int32_t C, i
     rer_status status = rer_output_open(output, path, error);
     if (status != RER_OK)
         return status;
-    int length = snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C,
-                          (long long)N);
+    int length =
+        snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C, (long long)N);
     memset(text + length, ' ', sizeof text - (size_t)length);
     text[117] = '\n';
     status = rer_output_write(output, head, sizeof head, error);

@@ -3,14 +3,7 @@
 #define RER_SCORE_H
 
 #include "fit/model.h"
-
-/* Means over the rows that have a label and an own error; rest: mean error over all classes but
- * the best one. */
-typedef struct rer_ratio_sums {
-    int64_t n;
-    double chi0, chi_rand; /* sums of own / rest and best / rest */
-    double own, best, second;
-} rer_ratio_sums;
+#include "score/reduce.h"
 
 /* Fills run->result's own, other, suggested and, for rows without a label, logit [N].
  * errors_path (or NULL): all errors go to a Fortran-order .npy [C, N] of float32 as well. */

@@ -30,9 +30,11 @@ static void *allocate(size_t bytes)
 
 static void make_work(products *work)
 {
-    *work = (products){.a = allocate(SIZE * SIZE * 8), .product = allocate(SIZE * SIZE * 8),
-                          .inverse = allocate(SIZE * SIZE * 8), .b = allocate(SIZE * SIZE * 4),
-                          .update = allocate(SIZE * SIZE * 4)};
+    *work = (products){.a = allocate(SIZE * SIZE * 8),
+                       .product = allocate(SIZE * SIZE * 8),
+                       .inverse = allocate(SIZE * SIZE * 8),
+                       .b = allocate(SIZE * SIZE * 4),
+                       .update = allocate(SIZE * SIZE * 4)};
     for (int i = 0; i < SIZE; i++)
         for (int j = 0; j < SIZE; j++) {
             work->a[i * SIZE + j] = (i == j ? SIZE : 0) + 1.0 / (1 + abs(i - j));

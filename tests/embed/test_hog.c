@@ -50,8 +50,8 @@ static described describe(const uint8_t *picture, int64_t height, int64_t width,
         assert_int_equal(scratch[work + i], 0xff);
     }
     free(scratch);
-    d.blocks = d.plan.D - cells(d.plan.small_height, d.plan.cell) * cells(d.plan.small_width, d.plan.cell) *
-                              colours(&d.plan);
+    d.blocks =
+        d.plan.D - cells(d.plan.small_height, d.plan.cell) * cells(d.plan.small_width, d.plan.cell) * colours(&d.plan);
     return d;
 }
 
@@ -349,7 +349,7 @@ static void impossible_pictures_are_refused(void **state)
 {
     (void)state;
     static const int64_t bad[][3] = {{0, 5, 1}, {5, 0, 1},         {-1, 5, 1},     {5, 5, 0},
-                                    {5, 5, 5}, {INT64_MAX, 1, 1}, {1, 1 << 21, 3}};
+                                     {5, 5, 5}, {INT64_MAX, 1, 1}, {1, 1 << 21, 3}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         rer_hog plan = {.D = 77};
         rer_error error = {0};

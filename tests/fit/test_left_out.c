@@ -409,11 +409,13 @@ static void test_reconstructor(void **state)
                       .offset = 3,
                       .seed = 30}},
         {.name = "fewer rows than features", .settings = {.N = 40, .D = 60, .C = 4, .seed = 31}},
+        {.name = "rows outside the range of the labelled",
+         .settings = {.N = 80, .D = 6, .C = 3, .unlabelled = 40, .seed = 33}},
         {.name = "many classes",
          .settings = {.N = 4400, .D = 4, .C = 2100, .separation = 10, .unlabelled = 100, .seed = 32}},
     };
-    assert_true(wholes[2].settings.C > RER_CENTROID_PAIRS_MAX && wholes[2].settings.C > 2 * RER_CLASS_TILE);
-    for (int i = 0; i < 3; i++) {
+    assert_true(wholes[3].settings.C > RER_CENTROID_PAIRS_MAX && wholes[3].settings.C > 2 * RER_CLASS_TILE);
+    for (int i = 0; i < 4; i++) {
         check_reconstructor(&wholes[i], RER_WHITEN, .1);
         check_reconstructor(&wholes[i], RER_MINMAX, .1);
         check_reconstructor(&wholes[i], RER_UNIT, .1);

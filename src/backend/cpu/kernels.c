@@ -147,21 +147,32 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
         *skipped = own;
 }
 
+/* Classes are often few, so rows are padded to whole vectors: e^-87 more does not show. */
+#define LANES 16
+
 static double log_sum_exp(const float *d2, const float *log_n, double half_t, int64_t n)
 {
-    float t = (float)half_t, largest = -INFINITY;
+    float value[SUM_PIECE], t = (float)half_t, largest = -INFINITY;
 #pragma omp simd reduction(max : largest)
     for (int64_t k = 0; k < n; k++) {
-        float value = log_n[k] - t * d2[k];
-        largest = value > largest ? value : largest;
+        float at = log_n[k] - t * d2[k];
+        largest = at > largest ? at : largest;
     }
     double total = 0;
     for (int64_t first = 0; first < n; first += SUM_PIECE) {
-        int64_t last = first + SUM_PIECE < n ? first + SUM_PIECE : n;
-        float sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (int64_t k = first; k < last; k++)
-            sum += exp_of_negative(log_n[k] - t * d2[k] - largest);
+        int64_t count = first + SUM_PIECE < n ? SUM_PIECE : n - first;
+        int64_t padded = (count + LANES - 1) / LANES * LANES;
+        for (int64_t k = padded - LANES; k < padded; k++)
+            value[k] = -INFINITY;
+        for (int64_t k = 0; k < count; k++)
+            value[k] = log_n[first + k] - t * d2[first + k] - largest;
+        float lane[LANES] = {0}, sum = 0;
+        for (int64_t k = 0; k < padded; k += LANES)
+#pragma omp simd
+            for (int l = 0; l < LANES; l++)
+                lane[l] += exp_of_negative(value[k + l]);
+        for (int l = 0; l < LANES; l++)
+            sum += lane[l];
         total += (double)sum;
     }
     return (double)largest + log(total);

@@ -1,0 +1,163 @@
+"""What `rer analyze` says against numpy, on made data.
+
+The ratios are worked out again from the matrix that --errors writes, by code that shares nothing
+with the prototype; the matrix itself is held against the prototype's left-out distances.
+RER_COMMAND names the program."""
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+import numpy as np
+
+import prototype
+
+COMMAND = os.environ["RER_COMMAND"]
+
+
+# ---- the ratios once more ------------------------------------------------------------------
+
+def ratio(a, b):
+    """a / b; 1 where they are equal, also 0 / 0; at most 1e6."""
+    return 1.0 if a == b else min(a / b, 1e6) if b > 0 else 1e6
+
+
+def judge_errors(E, y):
+    """E [C, N] errors, y [N] class or -1. NaN in E: the own error of a sample alone in its class."""
+    C, N = E.shape
+    out = {"rer": np.full(N, np.nan), "own_error": np.full(N, np.nan), "best_other_error": np.full(N, np.nan),
+           "predicted": np.full(N, -1), "suggested": np.full(N, -1)}
+    chi0, chi_rand, own_sum, best_sum, second_sum, wrong = [], [], [], [], [], []
+    for i in range(N):
+        errors = [float(e) for e in E[:, i]]
+        others = [k for k in range(C) if k != y[i]]
+        nearest = min(others, key=lambda k: errors[k])
+        out["best_other_error"][i] = errors[nearest]
+        out["suggested"][i] = out["predicted"][i] = nearest
+        if y[i] < 0 or np.isnan(errors[y[i]]):
+            continue
+        own, ranked = errors[y[i]], sorted(errors)
+        rest = (sum(errors) - ranked[0]) / (C - 1)
+        out["own_error"][i] = own
+        out["rer"][i] = ratio(own, errors[nearest])
+        out["predicted"][i] = y[i] if own <= errors[nearest] else nearest
+        chi0.append(ratio(own, rest))
+        chi_rand.append(ratio(ranked[0], rest))
+        own_sum.append(own)
+        best_sum.append(ranked[0])
+        second_sum.append(ranked[1])
+        wrong.append(own > errors[nearest])
+    mean = {"chi": np.nanmean(out["rer"]), "chi0": np.mean(chi0), "chi_rand": np.mean(chi_rand),
+            "own_error": np.mean(own_sum), "best_error": np.mean(best_sum), "second_error": np.mean(second_sum),
+            "error_rate": np.mean(wrong)}
+    eta = (mean["chi0"] - mean["chi_rand"]) / (1 - mean["chi_rand"]) if mean["chi_rand"] < 1 else 0
+    return out, dict(mean, noise_rate=min(max(eta, 0), 1))
+
+
+# ---- made data -----------------------------------------------------------------------------
+
+def make_data(n=1500, d=12, classes=7, seed=0, planted=.1, unlabelled=20, alone=True, offset=0.0):
+    """More rows than one block; some mislabelled, some without a label, a class of one."""
+    random = np.random.default_rng(seed)
+    y = random.integers(0, classes, n)
+    X = random.normal(size=(classes, d))[y] * 1.5 + random.normal(size=(n, d)) @ random.normal(size=(d, d)) / 2 + offset
+    moved = random.random(n) < planted
+    y[moved] = (y[moved] + random.integers(1, classes, moved.sum())) % classes
+    if unlabelled:
+        y[random.choice(n, unlabelled, replace=False)] = -1
+    if alone:
+        y[5] = classes
+    return X.astype("f4"), y
+
+
+class AgainstNumpy(unittest.TestCase):
+    def analyze(self, X, y, *options):
+        """Errors [C, N], rows of samples.csv, summary."""
+        with tempfile.TemporaryDirectory(prefix="rer-reference-") as folder:
+            path = lambda name: os.path.join(folder, name)
+            np.save(path("X.npy"), X)
+            np.save(path("y.npy"), y)
+            done = subprocess.run([COMMAND, "analyze", "X.npy", "y.npy", "--out", "out", "--errors", "E.npy", "--quiet",
+                                   *options], cwd=folder, capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path("out/samples.csv"), newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            with open(path("out/summary.json"), encoding="utf-8") as file:
+                return np.load(path("E.npy")), rows, json.load(file)
+
+    def near(self, what, got, want, bar=1e-5):
+        got, want = np.asarray(got, float), np.asarray(want, float)
+        self.assertTrue((np.isnan(got) == np.isnan(want)).all(), what)
+        ok = ~np.isnan(want)
+        worst = np.max(np.abs(got[ok] - want[ok]) / np.maximum(np.abs(want[ok]), 1e-300), initial=0)
+        self.assertLessEqual(worst, bar, what)
+
+    def compare(self, X, y, *options):
+        E, rows, summary = self.analyze(X, y, *options)
+        self.assertEqual(E.shape, (y.max() + 1, len(y)))
+        self.assertEqual(E.dtype, np.float32)
+        samples, means = judge_errors(E, y)
+        for name, value in means.items():
+            self.near(name, [summary[name]], [value])
+        for name in ("rer", "own_error", "best_other_error"):
+            self.near(name, [float(r[name] or "nan") for r in rows], samples[name])
+        self.assertEqual([int(r["predicted_label"]) for r in rows], samples["predicted"].tolist())
+        return E, summary
+
+    def test_whiten(self):
+        self.compare(*make_data())
+
+    def test_whiten_with_a_given_shrinkage(self):
+        self.compare(*make_data(seed=1), "--shrinkage", ".3")
+
+    def test_minmax(self):
+        self.compare(*make_data(seed=2), "--normalize", "minmax")
+
+    def test_unit(self):
+        self.compare(*make_data(seed=3), "--normalize", "unit")
+
+    def test_none(self):
+        self.compare(*make_data(seed=4), "--normalize", "none")
+
+    def test_two_classes(self):
+        self.compare(*make_data(seed=5, classes=2, alone=False))
+
+    def test_many_classes(self):
+        """More than a tile, where the distances between classes are not kept either."""
+        X, y = make_data(n=5000, d=4, classes=2500, seed=6, unlabelled=0, alone=False)
+        self.compare(X, np.unique(y, return_inverse=True)[1])
+
+    def test_identical_rows(self):
+        """Two classes of the same rows: 0 / 0 is 1, and nothing is NaN or Inf."""
+        X, y = make_data(n=600, seed=7, classes=3, unlabelled=0, alone=False)
+        X[y > 0] = np.arange(X.shape[1])
+        E, _ = self.compare(X, y, "--normalize", "none")
+        self.assertEqual(E[1:, y > 0].max(), 0)
+
+    # ---- the matrix itself ----------------------------------------------------------------
+
+    def check_errors(self, X, y, a):
+        E, _, summary = self.analyze(X, y, "--shrinkage", str(a))
+        self.assertEqual(summary["shrinkage"], a)
+        d2 = prototype.left_out_d2(prototype.unit_rows(X.astype(float)), y, a)
+        self.near("errors", E.T ** 2, d2, 1e-4)
+
+    def test_errors(self):
+        X, y = make_data(seed=8, unlabelled=0)
+        self.check_errors(X, y, .1)
+        self.check_errors(X, y, .5)
+
+    def test_errors_with_an_offset(self):
+        X, y = make_data(seed=9, unlabelled=0, offset=1000)
+        self.check_errors(X, y, .1)
+
+    def test_errors_with_few_rows(self):
+        X, y = make_data(n=60, d=50, seed=10, classes=3, unlabelled=0, alone=False)
+        self.check_errors(X, y, .1)
+
+
+if __name__ == "__main__":
+    unittest.main()
