@@ -1,9 +1,8 @@
 /* rer analyze: features and labels in, answers out. */
 #include "cli.h"
 
-static rer_status open_data(cli_job *job, rer_error *error)
+rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error)
 {
-    const cli_arguments *arguments = job->arguments;
     rer_files files = {.features = arguments->files[0],
                        .labels = arguments->n_files > 1 ? arguments->files[1] : NULL,
                        .label_column = arguments->label_column,
@@ -15,7 +14,12 @@ static rer_status open_data(cli_job *job, rer_error *error)
     if (files.labels != NULL && files.label_column != NULL)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);
-    return rer_dataset_open(&job->data, &files, &arguments->options, error);
+    return rer_dataset_open(data, &files, &arguments->options, error);
+}
+
+static rer_status open_data(cli_job *job, rer_error *error)
+{
+    return open_labelled_data(&job->data, job->arguments, error);
 }
 
 static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
@@ -31,12 +35,15 @@ static int run(const cli_arguments *arguments)
     return run_job(arguments, open_data, compute);
 }
 
+static const char *const refused[] = {"over", NULL};
+
 const cli_command analyze_command = {
     .name = "analyze",
     .usage = "X [y] [--out DIR] [options]",
     .purpose = "Finds the probably wrong labels y of X: .npy, .npz:name, .h5:/path, .csv, .tsv, IDX; - is stdin.",
-    .examples = {"rer analyze X.npy y.npy --out results", "rer analyze table.csv --label-column class --budget 1%"},
+    .examples = {"rer analyze X.npy y.npy --out results", "rer analyze X.npy y.npy --reconstructor autoencoder --help"},
     .files_min = 1,
     .files_max = 2,
+    .refused = refused,
     .run = run,
 };

@@ -21,6 +21,7 @@ static const file_option file_options[] = {
     {{"ids", "FILE", "none", "one name a row, carried into the outputs", false, NULL}, offsetof(cli_arguments, ids)},
     {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false, NULL},
      offsetof(cli_arguments, label_column)},
+    {{"over", "NAME=V,V,...", "none", "the option to vary, and its values", false, NULL}, offsetof(cli_arguments, over)},
     {{"json", "", "off", "print summary.json instead of the summary", true, NULL}, offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
     {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},

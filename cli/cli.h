@@ -17,7 +17,7 @@ typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
     rer_options options;
-    const char *out, *save_model, *errors, *class_names, *ids, *label_column;
+    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over;
     bool json, quiet, help;
 } cli_arguments;
 
@@ -31,7 +31,7 @@ typedef struct cli_command {
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
-extern const cli_command analyze_command, score_command;
+extern const cli_command analyze_command, score_command, sweep_command;
 
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
 /* The option tables of a command one after the other; NULL past the last. */
@@ -60,6 +60,8 @@ typedef rer_status (*job_compute)(cli_job *job, const char *errors_path, const r
                                   rer_error *error);
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
+/* Features and labels as `rer analyze` and `rer sweep` name them. */
+rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error);
 /* Ends a command that failed: prints the message, returns the exit code. */
 int report_failure(const rer_error *error);
 

@@ -13,7 +13,11 @@ static void print_option(const rer_option_info *info)
         if (name[i] == '_')
             name[i] = '-';
     const char *fallback = info->is_flag ? "off" : info->fallback;
-    printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
+    int total = snprintf(NULL, 0, "%-*s %s [%s]", NAME_COLUMNS, name, info->help, fallback);
+    if (total > LINE_WIDTH) /* the help has a line of its own */
+        printf("%s\n%-*s %s [%s]\n", name, NAME_COLUMNS, "", info->help, fallback);
+    else
+        printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }
 
 /* Options of one reconstructor are shown when it is the one that was chosen. */

@@ -30,7 +30,7 @@ static int run(const cli_arguments *arguments)
 }
 
 /* What was decided when the model was fitted. */
-static const char *const refused[] = {"save-model", "reconstructor", "normalize", "shrinkage", "seed", NULL};
+static const char *const refused[] = {"save-model", "reconstructor", "normalize", "shrinkage", "seed", "over", NULL};
 
 const cli_command score_command = {
     .name = "score",

@@ -1,0 +1,145 @@
+/* rer sweep: the same analysis for several values of one option. */
+#include "cli.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VALUES_MAX = 100 };
+
+/* --over NAME=V,V,... taken apart; the texts live in `words`. */
+typedef struct sweep_values {
+    char *words;
+    const char *name;
+    const char *value[VALUES_MAX];
+    int count;
+} sweep_values;
+
+static rer_status read_values(sweep_values *values, const cli_arguments *arguments, rer_error *error)
+{
+    rer_options checked = arguments->options;
+    const char *over = arguments->over;
+    if (over == NULL || strchr(over, '=') == NULL)
+        return fail(error, RER_BAD_USAGE, "--over NAME=V,V,... says what to vary, for instance --over neighbors=5,10,20");
+    values->words = strdup(over);
+    if (values->words == NULL)
+        return fail(error, RER_SYSTEM, "out of memory");
+    char *rest = strchr(values->words, '=');
+    *rest++ = 0;
+    values->name = values->words;
+    for (char *word = strsep(&rest, ","); word != NULL; word = strsep(&rest, ",")) {
+        if (values->count == VALUES_MAX)
+            return fail(error, RER_BAD_USAGE, "--over %s: at most %d values", values->name, VALUES_MAX);
+        if (rer_options_set(&checked, values->name, word, error) != RER_OK)
+            return error->status;
+        values->value[values->count++] = word;
+    }
+    return RER_OK;
+}
+
+static const char header[] = "option,value,chi,chi0,chi_rand,noise_rate,error_rate,n_issues,seconds\n";
+
+static void write_row(FILE *out, const char *name, const char *value, const rer_summary *summary)
+{
+    fprintf(out, "%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%lld,%.6g\n", name, value, summary->chi, summary->chi0,
+            summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
+            summary->seconds.total);
+}
+
+static void print_row(const char *value, const rer_summary *summary)
+{
+    printf("  %10s  %8.4f  %8.4f  %8.4f  %10.4f  %10.4f  %8lld  %8.2f\n", value, summary->chi, summary->chi0,
+           summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
+           summary->seconds.total);
+    (void)fflush(stdout);
+}
+
+/* One value: analyze, and a line for people and for the file. */
+static rer_status run_value(const cli_arguments *arguments, const rer_dataset *data, const sweep_values *values, int i,
+                            FILE *out, rer_error *error)
+{
+    progress_line line;
+    rer_progress progress = {.report = progress_report, .context = &line};
+    rer_options options = arguments->options;
+    rer_result *result = NULL;
+    rer_status status = rer_options_set(&options, values->name, values->value[i], error);
+    progress_start(&line, arguments->quiet);
+    if (status == RER_OK)
+        status = rer_analyze(&result, data, &options, &progress, error);
+    progress_clear(&line);
+    if (status == RER_OK && out != NULL)
+        write_row(out, values->name, values->value[i], rer_result_summary(result));
+    if (status == RER_OK && !arguments->quiet)
+        print_row(values->value[i], rer_result_summary(result));
+    rer_result_free(result);
+    return status;
+}
+
+static rer_status run_values(const cli_arguments *arguments, const rer_dataset *data, const sweep_values *values,
+                             FILE *out, rer_error *error)
+{
+    rer_status status = RER_OK;
+    if (out != NULL)
+        fputs(header, out);
+    if (!arguments->quiet)
+        printf("  %10s  %8s  %8s  %8s  %10s  %10s  %8s  %8s\n", values->name, "chi", "chi0", "chi_rand", "noise rate",
+               "error rate", "flagged", "seconds");
+    for (int i = 0; i < values->count && status == RER_OK; i++)
+        status = run_value(arguments, data, values, i, out, error);
+    if (status == RER_OK && out != NULL && (fflush(out) != 0 || ferror(out)))
+        status = fail(error, RER_SYSTEM, "%s: cannot be written: %s", arguments->out, strerror(errno));
+    return status;
+}
+
+static rer_status sweep(const cli_arguments *arguments, rer_dataset **data, sweep_values *values, rer_error *error)
+{
+    cli_staged staged = {0};
+    FILE *out = NULL;
+    rer_status status = read_values(values, arguments, error);
+    if (status == RER_OK)
+        status = check_writable(arguments->out, false, error);
+    if (status == RER_OK)
+        status = open_labelled_data(data, arguments, error);
+    if (status == RER_OK)
+        status = stage(&staged, arguments->out, error);
+    if (status == RER_OK && staged.path != NULL) {
+        out = fopen(staged.path, "w");
+        if (out == NULL)
+            status = fail(error, RER_SYSTEM, "%s: %s", arguments->out, strerror(errno));
+    }
+    if (status == RER_OK)
+        status = run_values(arguments, *data, values, out, error);
+    if (out != NULL && fclose(out) != 0 && status == RER_OK)
+        status = fail(error, RER_SYSTEM, "%s: cannot be written: %s", arguments->out, strerror(errno));
+    if (status == RER_OK)
+        status = staged_commit(&staged, error);
+    staged_discard(&staged);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    sweep_values values = {0};
+    signals_defer(true);
+    rer_status status = sweep(arguments, &data, &values, &error);
+    signals_defer(false);
+    rer_dataset_free(data);
+    free(values.words);
+    return status == RER_OK ? 0 : report_failure(&error);
+}
+
+static const char *const refused[] = {"save-model", "errors", "ids", "class-names", "json", NULL};
+
+const cli_command sweep_command = {
+    .name = "sweep",
+    .usage = "X [y] --over NAME=V,V,... [--out FILE.csv] [options]",
+    .purpose = "Repeats rer analyze for several values of one option, to see what depends on it.",
+    .examples = {"rer sweep X.npy y.npy --over shrinkage=.02,.1,.5 --out sweep.csv",
+                 "rer sweep X.npy y.npy --reconstructor autoencoder --over neighbors=5,10,20,40,80"},
+    .files_min = 1,
+    .files_max = 2,
+    .refused = refused,
+    .run = run,
+};
