@@ -1,0 +1,433 @@
+/* The network's gradients against central differences in double, its float twin against double, its
+ * dropout, and that training trains or says why it cannot. */
+#include "made_data.h"
+
+#include "core/random.h"
+#include "fit/autoencoder/train.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GRADIENT_BAR 1e-6 /* of the entry, or of a thousandth of the largest one */
+#define FLOAT_BAR 1e-4    /* of the largest entry */
+#define STEP 2e-4         /* of the differences: five points, so that their error is about STEP^4 */
+
+enum { D = 7, Z = 3, B = 6, PARAMETERS_MAX = 400, CODES = 2 * B * Z };
+
+static const rer_curve curves[] = {{1.577, .8951}, {7.4673e-7, 1.87817}, {.6, 1}, {2.5, .45}, {.05, 2.2}};
+#define CURVES ((int)(sizeof curves / sizeof *curves))
+
+typedef struct setup {
+    rer_network network;
+    rer_loss_settings settings;
+    rer_draws draws;
+    int32_t negatives[RER_NEGATIVES * B];
+    double w[PARAMETERS_MAX], x[2 * B * D];
+    void *scratch;
+} setup;
+
+static setup make_setup(const int32_t *hidden, int n_hidden, double dropout, rer_curve curve, double repulsion)
+{
+    setup made = {
+        .network = rer_network_shape(D, hidden, n_hidden, Z),
+        .settings = {.curve = curve, .weight = 20, .repulsion = repulsion, .dropout = dropout, .regularization = 1e-3},
+        .draws = {.seed = 5, .key = 9, .step = 3},
+    };
+    uint64_t state = 11;
+    assert_true(made.network.parameters <= PARAMETERS_MAX);
+    for (int64_t i = 0; i < made.network.parameters; i++)
+        made.w[i] = .6 * made_normal(&state);
+    for (int i = 0; i < 2 * B * D; i++)
+        made.x[i] = made_uniform(&state);
+    for (int n = 0; n < RER_NEGATIVES * B; n++)
+        made.negatives[n] = (int32_t)(made_uniform(&state) * B);
+    assert_int_equal(rer_allocate(&made.scratch, rer_network_scratch_f64(&made.network, B), 1, "scratch", NULL), RER_OK);
+    return made;
+}
+
+static rer_loss step(setup *made, double *g)
+{
+    made->draws.negatives = made->negatives;
+    return rer_network_step_f64(&made->network, &made->settings, made->w, made->x, B, &made->draws, g, made->scratch,
+                                rer_cpu_kernels());
+}
+
+/* Loss that g is the gradient of: the regularisation's part is Adam's. */
+static double smooth_loss(setup *made)
+{
+    rer_loss loss = step(made, NULL);
+    return loss.reconstruction + loss.layout;
+}
+
+static double layout_loss(setup *made)
+{
+    double unused[CODES];
+    return rer_layout_loss_f64(made->x, B, Z, &made->settings, made->negatives, unused);
+}
+
+static double difference(setup *made, double *variable, double (*loss)(setup *))
+{
+    double kept = *variable, sum = 0;
+    static const double place[] = {-2, -1, 1, 2}, weight[] = {1, -8, 8, -1};
+    for (int i = 0; i < 4; i++) {
+        *variable = kept + place[i] * STEP;
+        sum += weight[i] * loss(made);
+    }
+    *variable = kept;
+    return sum / (12 * STEP);
+}
+
+static void assert_gradient(setup *made, double *variables, const double *g, int64_t n, double (*loss)(setup *),
+                            const char *what)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(g[i]));
+    assert_true(largest > 0 && isfinite(largest));
+    for (int64_t i = 0; i < n; i++) {
+        double expected = difference(made, variables + i, loss);
+        double off = fabs(g[i] - expected) / fmax(fabs(expected), 1e-3 * largest);
+        if (!(off <= GRADIENT_BAR))
+            fail_msg("%s[%lld]: gradient %.12g, differences %.12g, off by %.1e", what, (long long)i, g[i], expected, off);
+    }
+}
+
+static void check_network(const int32_t *hidden, int n_hidden, double dropout, rer_curve curve, double repulsion)
+{
+    setup made = make_setup(hidden, n_hidden, dropout, curve, repulsion);
+    double g[PARAMETERS_MAX];
+    memset(g, 0x7f, sizeof g); /* what the step leaves alone would show */
+    (void)step(&made, g);
+    for (int l = 0; l < made.network.layers; l++) {
+        char what[80];
+        int64_t weight = made.network.weight[l], bias = made.network.bias[l];
+        (void)snprintf(what, sizeof what, "a %g b %g dropout %g: weights of layer %d", curve.a, curve.b, dropout, l);
+        assert_gradient(&made, made.w + weight, g + weight, bias - weight, smooth_loss, what);
+        (void)snprintf(what, sizeof what, "a %g b %g dropout %g: biases of layer %d", curve.a, curve.b, dropout, l);
+        assert_gradient(&made, made.w + bias, g + bias, made.network.width[l + 1], smooth_loss, what);
+    }
+    free(made.scratch);
+}
+
+static void test_gradients_of_the_network(void **state)
+{
+    (void)state;
+    static const int32_t one[] = {5}, two[] = {6, 4};
+    for (int c = 0; c < CURVES; c++)
+        for (int dropped = 0; dropped < 2; dropped++) {
+            check_network(one, 1, dropped ? .3 : 0, curves[c], c % 2 ? .5 : 1);
+            check_network(two, 2, dropped ? .3 : 0, curves[c], c % 2 ? 1 : .5);
+        }
+}
+
+static void test_gradients_of_codes(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {5};
+    for (int c = 0; c < CURVES; c++)
+        for (int weak = 0; weak < 2; weak++) {
+            setup made = make_setup(hidden, 1, 0, curves[c], weak ? .5 : 1);
+            double g[CODES];
+            for (int i = 0; i < CODES; i++) /* the first of x serve as codes, at the curve's own scale */
+                made.x[i] *= 3 * pow(curves[c].a, -.5 / curves[c].b);
+            (void)rer_layout_loss_f64(made.x, B, Z, &made.settings, made.negatives, g);
+            assert_gradient(&made, made.x, g, CODES, layout_loss, "code");
+            free(made.scratch);
+        }
+}
+
+static void test_coincident_codes_are_left_alone(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {5};
+    for (int c = 0; c < CURVES; c++) {
+        setup made = make_setup(hidden, 1, 0, curves[c], 1);
+        double z[CODES], g[CODES];
+        for (int i = 0; i < CODES; i++)
+            z[i] = .25 * (i % Z + 1);
+        double loss = rer_layout_loss_f64(z, B, Z, &made.settings, made.negatives, g);
+        assert_true(fabs(loss - log(2)) < 1e-12); /* sigmoid(0) = 1/2, pulled and pushed */
+        for (int i = 0; i < CODES; i++)
+            assert_true(g[i] == 0);
+        free(made.scratch);
+    }
+}
+
+/* The loss's terms once more, one pair at a time, straight from the definition. */
+static void test_loss_of_a_pair(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {5};
+    setup made = make_setup(hidden, 1, 0, curves[0], .5);
+    double g[CODES], sum = 0;
+    const double *z = made.x;
+    for (int n = -B; n < RER_NEGATIVES * B; n++) {
+        int i = n < 0 ? n + B : n / RER_NEGATIVES, j = n < 0 ? n + B : made.negatives[n];
+        double d2 = 0;
+        for (int k = 0; k < Z; k++)
+            d2 += pow(z[i * Z + k] - z[(B + j) * Z + k], 2);
+        double p = 1 / (1 + curves[0].a * pow(sqrt(d2), 2 * curves[0].b)), sigmoid = p / (1 + p);
+        sum += n < 0 ? -log(sigmoid) : -.5 * log(1 - sigmoid);
+    }
+    double loss = rer_layout_loss_f64(z, B, Z, &made.settings, made.negatives, g);
+    assert_true(fabs(loss - sum / (B * (1 + RER_NEGATIVES))) < 1e-12);
+    free(made.scratch);
+}
+
+static void test_regularization(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {6, 4};
+    setup made = make_setup(hidden, 2, 0, curves[0], 1);
+    double sum = 0;
+    for (int l = 0; l < made.network.layers - 1; l++) /* not the last */
+        for (int64_t i = made.network.weight[l]; i < made.network.bias[l]; i++)
+            sum += made.w[i] * made.w[i];
+    rer_loss loss = step(&made, NULL);
+    assert_true(fabs(loss.regularization - 1e-3 * sum) < 1e-12);
+    assert_true(fabs(loss.total - loss.reconstruction - loss.layout - loss.regularization) < 1e-12);
+    free(made.scratch);
+}
+
+static void assert_close(const float *a, const double *b, int64_t n)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(b[i]));
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs((double)a[i] - b[i]) <= FLOAT_BAR * largest))
+            fail_msg("[%lld]: float %g, double %g", (long long)i, (double)a[i], b[i]);
+}
+
+static void test_float_is_the_same_network(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {6, 4};
+    for (int c = 0; c < CURVES; c++) {
+        setup made = make_setup(hidden, 2, .3, curves[c], .5);
+        float w[PARAMETERS_MAX], x[2 * B * D], g[PARAMETERS_MAX];
+        double expected[PARAMETERS_MAX];
+        for (int i = 0; i < PARAMETERS_MAX; i++)
+            w[i] = (float)made.w[i];
+        for (int i = 0; i < 2 * B * D; i++)
+            x[i] = (float)made.x[i];
+        rer_loss loss = step(&made, expected);
+        rer_loss floats = rer_network_step_f32(&made.network, &made.settings, w, x, B, &made.draws, g, made.scratch,
+                                               rer_cpu_kernels());
+        assert_true(fabs(floats.total / loss.total - 1) < FLOAT_BAR);
+        assert_true(fabs(floats.layout / loss.layout - 1) < FLOAT_BAR);
+        for (int l = 0; l < made.network.layers; l++) {
+            int64_t weight = made.network.weight[l], bias = made.network.bias[l];
+            assert_close(g + weight, expected + weight, bias - weight);
+            assert_close(g + bias, expected + bias, made.network.width[l + 1]);
+        }
+        free(made.scratch);
+    }
+}
+
+/* With weights of 0 and biases of 1, every hidden unit that is kept is 1 / (1 - p), of the head as of
+ * the tail. The gradient of the second layer's weights is (h_head - h_tail) dz: 0, but for rounding,
+ * unless one of the two units was dropped and the other was not. */
+static void test_dropout_rate(void **state)
+{
+    (void)state;
+    enum { UNITS = 1000, ROUNDS = 40 };
+    static const double rates[] = {.01, .1, .3, .6};
+    static const int32_t hidden[] = {UNITS};
+    for (int r = 0; r < 4; r++) {
+        rer_network network = rer_network_shape(1, hidden, 1, 1);
+        rer_loss_settings settings = {.curve = {1, 1}, .repulsion = .5, .dropout = rates[r]};
+        double *w = calloc((size_t)network.parameters, sizeof *w), *g = calloc((size_t)network.parameters, sizeof *g);
+        int32_t negatives[RER_NEGATIVES] = {0};
+        void *scratch = NULL;
+        uint64_t random = 7;
+        double x[2] = {.5, .5}, sum = 0;
+        assert_int_equal(rer_allocate(&scratch, rer_network_scratch_f64(&network, 1), 1, "scratch", NULL), RER_OK);
+        for (int64_t i = network.bias[0]; i < network.bias[0] + UNITS; i++)
+            w[i] = 1;
+        for (int64_t i = network.weight[1]; i < network.bias[1]; i++)
+            w[i] = made_uniform(&random); /* so that no two sums of kept units are the same */
+        for (uint64_t round = 0; round < ROUNDS; round++) {
+            rer_draws draws = {.seed = 1, .key = 2, .step = round, .negatives = negatives};
+            (void)rer_network_step_f64(&network, &settings, w, x, 1, &draws, g, scratch, rer_cpu_kernels());
+            double largest = 0;
+            for (int64_t i = network.weight[1]; i < network.bias[1]; i++)
+                largest = fmax(largest, fabs(g[i]));
+            for (int64_t i = network.weight[1]; i < network.bias[1]; i++)
+                sum += fabs(g[i]) > largest / 2;
+        }
+        double expected = 2 * rates[r] * (1 - rates[r]), n = UNITS * ROUNDS;
+        double deviation = sqrt(expected * (1 - expected) / n);
+        if (!(fabs(sum / n - expected) < 4 * deviation))
+            fail_msg("dropout %g: one of two units dropped in %g of the pairs, not %g", rates[r], sum / n, expected);
+        free(scratch);
+        free(g);
+        free(w);
+    }
+}
+
+/* ---- training ---------------------------------------------------------------------------- */
+
+enum { ROWS = 150, FEATURES = 20 };
+
+static rer_training make_training(rer_curve curve)
+{
+    static const int32_t hidden[] = {16};
+    return (rer_training){
+        .network = rer_network_shape(FEATURES, hidden, 1, 4),
+        .loss = {.curve = curve, .weight = 20, .repulsion = 1, .dropout = .01, .regularization = 1e-6},
+        .graph = {.neighbors = 15, .epochs = 20},
+        .batch = 32,
+        .learning_rate = 1e-3,
+        .seed = 1,
+    };
+}
+
+/* Rows near a plane within 0..1. */
+static void make_rows(float *x)
+{
+    uint64_t state = 3;
+    double across[2][FEATURES];
+    for (int j = 0; j < 2 * FEATURES; j++)
+        across[j / FEATURES][j % FEATURES] = made_uniform(&state) - .5;
+    for (int i = 0; i < ROWS; i++) {
+        double u = made_uniform(&state) - .5, v = made_uniform(&state) - .5;
+        for (int j = 0; j < FEATURES; j++)
+            x[i * FEATURES + j] = (float)(.5 + u * across[0][j] + v * across[1][j] + .02 * made_normal(&state));
+    }
+}
+
+static double mean_error(const rer_network *network, const float *w, const float *x)
+{
+    float errors[ROWS];
+    void *scratch = NULL;
+    double sum = 0;
+    assert_int_equal(rer_allocate(&scratch, rer_network_sweep_scratch(network, ROWS), 1, "scratch", NULL), RER_OK);
+    rer_network_errors(network, w, x, ROWS, errors, 1, scratch, rer_cpu_kernels());
+    for (int i = 0; i < ROWS; i++)
+        sum += (double)errors[i] / ROWS;
+    free(scratch);
+    return sum;
+}
+
+static double train(rer_training training, const float *x, float *w)
+{
+    rer_error error = {0};
+    rer_status status = rer_train(w, &training, x, ROWS, 1, "one", NULL, rer_cpu_kernels(), &error);
+    if (status != RER_OK)
+        fail_msg("%s", error.message);
+    return mean_error(&training.network, w, x);
+}
+
+static void test_training_trains(void **state)
+{
+    (void)state;
+    float x[ROWS * FEATURES];
+    make_rows(x);
+    for (int c = 0; c < 2; c++) {
+        rer_training training = make_training(curves[c]);
+        float *w = calloc((size_t)training.network.parameters, sizeof *w);
+        training.learning_rate = 1e-12; /* as it starts */
+        double start = train(training, x, w);
+        training.learning_rate = 1e-3;
+        training.graph.epochs = 200;
+        double end = train(training, x, w), spread = 0;
+        for (int j = 0; j < FEATURES; j++) { /* what the mean row alone would leave */
+            double mean = 0;
+            for (int i = 0; i < ROWS; i++)
+                mean += (double)x[i * FEATURES + j] / ROWS;
+            for (int i = 0; i < ROWS; i++)
+                spread += pow((double)x[i * FEATURES + j] - mean, 2) / ROWS;
+        }
+        if (!(end < .5 * start && end < spread))
+            fail_msg("mean squared error %g at the start, %g at the end, %g of the mean row", start, end, spread);
+        free(w);
+    }
+}
+
+static void test_same_seed_same_bits(void **state)
+{
+    (void)state;
+    float x[ROWS * FEATURES];
+    make_rows(x);
+    rer_training training = make_training(curves[0]);
+    size_t bytes = (size_t)training.network.parameters * sizeof(float);
+    float *first = malloc(bytes), *again = malloc(bytes);
+    (void)train(training, x, first);
+    (void)train(training, x, again);
+    assert_memory_equal(first, again, bytes);
+    training.seed = 2;
+    (void)train(training, x, again);
+    assert_memory_not_equal(first, again, bytes);
+    free(first);
+    free(again);
+}
+
+static void test_a_curve_without_a_loss_is_named(void **state)
+{
+    (void)state;
+    float x[ROWS * FEATURES];
+    make_rows(x);
+    rer_training training = make_training((rer_curve){-.0178, -21.7079}); /* the released code's */
+    float *w = calloc((size_t)training.network.parameters, sizeof *w);
+    rer_error error = {0};
+    assert_int_equal(rer_train(w, &training, x, ROWS, 1, "pad thai", NULL, rer_cpu_kernels(), &error), RER_BAD_INPUT);
+    assert_non_null(strstr(error.message, "class 'pad thai'"));
+    assert_non_null(strstr(error.message, "at step 1 "));
+    assert_non_null(strstr(error.message, "--a"));
+    free(w);
+}
+
+/* One and two rows have no edges: the row itself is learnt. */
+static void test_tiny_classes(void **state)
+{
+    (void)state;
+    float x[ROWS * FEATURES];
+    make_rows(x);
+    rer_training training = make_training(curves[0]);
+    float *w = calloc((size_t)training.network.parameters, sizeof *w);
+    for (int64_t n = 1; n <= 4; n++) {
+        rer_error error = {0};
+        assert_int_equal(rer_train(w, &training, x, n, 1, "one", NULL, rer_cpu_kernels(), &error), RER_OK);
+        assert_true(isfinite(mean_error(&training.network, w, x)));
+    }
+    free(w);
+}
+
+static int enter(void **state)
+{
+    (void)state;
+    return rer_backend_enter() ? 0 : 1;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    rer_backend_leave();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gradients_of_the_network),
+        cmocka_unit_test(test_gradients_of_codes),
+        cmocka_unit_test(test_coincident_codes_are_left_alone),
+        cmocka_unit_test(test_loss_of_a_pair),
+        cmocka_unit_test(test_regularization),
+        cmocka_unit_test(test_float_is_the_same_network),
+        cmocka_unit_test(test_dropout_rate),
+        cmocka_unit_test(test_training_trains),
+        cmocka_unit_test(test_same_seed_same_bits),
+        cmocka_unit_test(test_a_curve_without_a_loss_is_named),
+        cmocka_unit_test(test_tiny_classes),
+    };
+    return cmocka_run_group_tests_name("autoencoder.network", tests, enter, leave);
+}
