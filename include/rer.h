@@ -230,7 +230,7 @@ typedef struct rer_summary {
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */
     double error_rate;                          /* of the nearest-reconstructor rule, left out */
-    double shrinkage, temperature;              /* chosen or given; NaN where they play no part */
+    double shrinkage, temperature, rank;        /* chosen or given; NaN where they play no part */
     double own_error, best_error, second_error; /* means */
     rer_moments chi_all, chi_above_one, chi_below_one;
     double transition_entropy; /* of given -> predicted, 0..1 */

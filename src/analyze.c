@@ -84,6 +84,7 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
     summary->n_classes = result->C;
     summary->shrinkage = model->shrinkage;
     summary->temperature = model->temperature;
+    summary->rank = model->rank;
     summary->seconds.read = data->seconds_read;
     summary->seconds.total = rer_now() - started + data->seconds_read;
     summary->peak_memory = peak_memory();

@@ -159,6 +159,11 @@ void rer_centroid_model_free(void *pointer)
     free(state);
 }
 
+rer_centroid *rer_centroid_of(void *state)
+{
+    return &((centroid_state *)state)->centroid;
+}
+
 /* Rows whose classes are all constant have no scatter: the identity takes its place. */
 static bool has_scatter(const double *scatter, int64_t D)
 {

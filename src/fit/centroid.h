@@ -39,6 +39,23 @@ void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made *
 int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows);
 void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
                           bool left_out, void *scratch);
+/* What one row brings to all its classes. */
+typedef struct rer_row_terms {
+    double own, h_own; /* |T|^2, T.u_c */
+    double gain;       /* beta / den, 0 where nothing is left out */
+    double own_error;  /* left-out squared error under its own class */
+    int32_t reference; /* its class, or C for the grand mean */
+} rer_row_terms;
+
+/* What prepare has left in `scratch`, for others that work in the same metric. */
+typedef struct rer_centroid_rows {
+    const void *t;              /* [rows, D] residuals to the row's class mean in the metric, float or double */
+    const rer_row_terms *terms; /* [rows] */
+} rer_centroid_rows;
+rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, void *scratch);
+/* beta / den of a row of class c with |T|^2 = own, left out. */
+double rer_centroid_gain(const rer_centroid *centroid, int32_t c, double own);
+
 void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
                        int32_t classes, float *d2, void *scratch);
 /* The double build's own values, before they are rounded to float (in_double only). */
@@ -67,5 +84,6 @@ void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const
 rer_status rer_centroid_model_save(const rer_model *model, rer_tensors *tensors, rer_error *error);
 rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors, rer_error *error);
 void rer_centroid_model_free(void *state);
+rer_centroid *rer_centroid_of(void *state); /* the centroid in a state of the functions above */
 
 #endif

@@ -16,16 +16,24 @@
 #include <math.h>
 #include <string.h>
 
-/* What one row brings to all its classes. */
-typedef struct row_terms {
-    double own, h_own; /* |T|^2, T.u_c */
-    double gain;       /* beta / den, 0 where nothing is left out */
-    double own_error;  /* left-out squared error under its own class */
-    int32_t reference; /* its class, or C for the grand mean */
-} row_terms;
+/* 1 - beta own: > 0 in exact arithmetic; rounding may touch 0 where the row alone spans a direction. */
+static double denominator(double beta, double own)
+{
+    double den = 1 - beta * own;
+    return den > 1e-12 ? den : 1e-12;
+}
+
+double rer_centroid_gain(const rer_centroid *centroid, int32_t c, double own)
+{
+    double n = (double)centroid->n[c];
+    if (centroid->in_sample || n < 2)
+        return 0;
+    double beta = centroid->weight * n / (n - 1);
+    return beta / denominator(beta, own);
+}
 
 /* beta / den and the own-class error, all in double. */
-static void leave_out(row_terms *terms, const rer_centroid *centroid, int32_t c, bool left_out)
+static void leave_out(rer_row_terms *terms, const rer_centroid *centroid, int32_t c, bool left_out)
 {
     terms->gain = 0;
     terms->own_error = terms->own;
@@ -36,12 +44,9 @@ static void leave_out(row_terms *terms, const rer_centroid *centroid, int32_t c,
         terms->own_error = NAN;
         return;
     }
-    double beta = centroid->weight * n / (n - 1);
-    double den = 1 - beta * terms->own;
-    /* den > 0 in exact arithmetic; rounding may touch 0 where the row alone spans a direction. */
-    den = den > 1e-12 ? den : 1e-12;
-    terms->gain = beta / den;
-    terms->own_error = (n / (n - 1)) * (n / (n - 1)) * terms->own / den;
+    terms->gain = rer_centroid_gain(centroid, c, terms->own);
+    terms->own_error =
+        (n / (n - 1)) * (n / (n - 1)) * terms->own / denominator(centroid->weight * n / (n - 1), terms->own);
 }
 
 /* An entry below this share of the terms that it is the difference of has lost too many digits in
@@ -89,6 +94,16 @@ void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kerne
         prepare_f64(centroid, kernels, block, left_out, scratch);
     else
         prepare_f32(centroid, kernels, block, left_out, scratch);
+}
+
+rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, void *scratch)
+{
+    if (centroid->in_double) {
+        block_scratch_f64 parts = lay_out_f64(centroid, rows, scratch);
+        return (rer_centroid_rows){parts.t, parts.terms};
+    }
+    block_scratch_f32 parts = lay_out_f32(centroid, rows, scratch);
+    return (rer_centroid_rows){parts.t, parts.terms};
 }
 
 void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,

@@ -11,8 +11,8 @@
 #define FORMAT "1"
 
 /* In the order of rer_reconstructor_kind. */
-static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_centroid_reconstructor, &rer_autoencoder_reconstructor,
-                                                        &rer_published_reconstructor};
+static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_subspace_reconstructor,
+                                                          &rer_autoencoder_reconstructor, &rer_published_reconstructor};
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
 const rer_reconstructor *rer_reconstructor_of(int32_t kind)
@@ -57,6 +57,7 @@ rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *er
     if (status == RER_OK) {
         made->D = D;
         made->C = C;
+        made->rank = NAN;
         status = rer_allocate(&made->n, C, sizeof *made->n, "class sizes", error);
     }
     if (status == RER_OK)

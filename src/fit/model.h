@@ -20,6 +20,7 @@ struct rer_model {
     double temperature; /* t: class posterior ~ n_k exp(-t d2_k / 2) */
     double noise;       /* eta of the uniform noise channel */
     double shrinkage;   /* NaN where it plays no part */
+    double rank;        /* of the classes' subspaces, likewise */
 };
 
 /* A reconstructor turns a block of rows into squared errors under each class.
@@ -48,6 +49,7 @@ struct rer_reconstructor {
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);
 
 extern const rer_reconstructor rer_centroid_reconstructor;
+extern const rer_reconstructor rer_subspace_reconstructor;
 extern const rer_reconstructor rer_autoencoder_reconstructor;
 extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);

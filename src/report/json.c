@@ -121,6 +121,7 @@ static json_t *add_settings(json_t *root, const rer_result *result)
     root = add_option(root, &result->options, "normalize");
     root = add_real(root, "shrinkage", result->summary.shrinkage);
     root = add_real(root, "temperature", result->summary.temperature);
+    root = add_real(root, "rank", result->summary.rank);
     return add_integer(root, "seed", result->options.seed);
 }
 

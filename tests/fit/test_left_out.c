@@ -353,7 +353,7 @@ static void scale_to_range(modelled *m)
 
 static void check_reconstructor(const left_out_case *one, rer_normalize kind, double a)
 {
-    static const char *const names[] = {"whiten", "minmax", "unit", "none"};
+    static const char *const names[] = {"auto", "whiten", "minmax", "unit", "none"};
     test_run test;
     rer_model *model = NULL;
     modelled m = model_of(one, kind == RER_WHITEN || kind == RER_UNIT);

@@ -67,3 +67,8 @@ double rer_invert_cholesky(double *a, int64_t D)
     dtrtri_("U", "N", &n, a, &n, &info);
     return info == 0 ? (smallest / largest) * (smallest / largest) : 0;
 }
+
+void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D)
+{
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)D, (blasint)n, 1, r, (blasint)D, 1, w, (blasint)D);
+}

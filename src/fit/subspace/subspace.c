@@ -1,0 +1,248 @@
+/* The subspace reconstructor: a class is its mean and its first principal directions, the optimum
+ * of a linear autoencoder. In steps:
+ *   1. class means and the metric, chosen as the centroid's (fit/centroid.h): the pooled within-class
+ *      covariance, or the identity with --normalize minmax, unit or none;
+ *   2. directions of each class and, for the own-class errors, of each class without each fold
+ *      (directions.c): a subspace that has seen a wrong label bends towards it;
+ *   3. the rank, one for all classes;
+ *   4. errors, block by block (rows.c).
+ *
+ * The rank with --rank auto: held-out reconstruction errors fall with every direction, for the right
+ * class and the wrong ones alike, so they cannot choose it. As with the shrinkage, the left-out
+ * likelihood of the labels seen does (judge/likelihood.h), over 0 (the mean alone), 1, 2, 4, 8, 16. */
+#include "fit/subspace/subspace.h"
+
+#include "core/tensors.h"
+#include "fit/calibrate.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int32_t tried_ranks[] = {0, 1, 2, 4, 8, 16};
+#define TRIED ((int)(sizeof tried_ranks / sizeof *tried_ranks))
+
+static void free_state(void *pointer)
+{
+    rer_subspace *subspace = pointer;
+    if (subspace == NULL)
+        return;
+    rer_subspace_clear_tables(subspace);
+    rer_centroid_model_free(subspace->metric);
+    free(subspace->reference);
+    free(subspace->center);
+    free(subspace->basis);
+    free(subspace->own);
+    free(subspace);
+}
+
+/* ---- the rank ---------------------------------------------------------------------------- */
+
+/* The ranks to fit, ascending: the given one, or those to choose from that the largest class and the
+ * features have room for. */
+static rer_status list_ranks(int32_t ranks[TRIED], int *count, const int64_t *n, const rer_run *run, rer_error *error)
+{
+    const rer_options *options = run->options;
+    int64_t largest = 0;
+    for (int32_t c = 0; c < run->C; c++)
+        largest = rer_max(largest, n[c]);
+    int64_t most = rer_max(0, rer_min(run->D, largest) - 1);
+    if (options->rank == RER_AUTO && options->folds == 1)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--rank auto needs --folds 2 or more: errors of rows that were fitted on always favour the "
+                        "largest rank; give --rank 0 to %lld",
+                        (long long)rer_min(most, 64));
+    if (options->rank == RER_AUTO) {
+        *count = 0;
+        for (int i = 0; i < TRIED && tried_ranks[i] <= most; i++)
+            ranks[(*count)++] = tried_ranks[i];
+        return RER_OK;
+    }
+    if (options->rank != floor(options->rank) || options->rank > (double)most)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--rank: %g is not a whole number from 0 to %lld (rows have %lld features, the largest class "
+                        "has %lld samples)",
+                        options->rank, (long long)rer_min(most, 64), (long long)run->D, (long long)largest);
+    ranks[0] = (int32_t)options->rank;
+    *count = 1;
+    return RER_OK;
+}
+
+/* Makes ranks[i] the model's. all [N, count] holds the own errors at each. */
+static void set_rank(rer_subspace *subspace, const float *all, const int32_t *ranks, int count, int i, int64_t N)
+{
+    subspace->rank = ranks[i];
+    for (int64_t row = 0; row < N; row++)
+        subspace->own[row] = all[row * count + i];
+}
+
+/* The rank of the highest likelihood; *best is its place. */
+static rer_status choose_rank(int *best, rer_model *model, const float *all, const int32_t *ranks, int count,
+                              const rer_row_sample *sample, const rer_run *run, rer_error *error)
+{
+    float *d2 = NULL, *log_n = NULL;
+    void *scratch = NULL;
+    double highest = -INFINITY;
+    rer_status status = rer_allocate(&d2, sample->count, model->C * (int64_t)sizeof(float), "sampled errors", error);
+    if (status == RER_OK)
+        status = rer_log_sizes(&log_n, model->n, model->C, error);
+    if (status == RER_OK)
+        status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
+    for (int i = 0; status == RER_OK && i < count; i++) {
+        set_rank(model->state, all, ranks, count, i, run->N);
+        status = rer_sample_errors(d2, model, sample, run, error);
+        if (status != RER_OK)
+            break;
+        rer_label_fit fit = rer_fit_labels(d2, sample->code, log_n, sample->count, model->C, run->kernels, scratch);
+        if (fit.likelihood > highest) {
+            highest = fit.likelihood;
+            *best = i;
+        }
+    }
+    free(d2);
+    free(log_n);
+    free(scratch);
+    return status;
+}
+
+/* ---- fitting ----------------------------------------------------------------------------- */
+
+/* Directions, rank, temperature and noise; the metric is there. */
+static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int count, const rer_row_sample *sample,
+                                const rer_run *run, rer_error *error)
+{
+    rer_subspace *subspace = model->state;
+    float *all = NULL;
+    int best = 0;
+    rer_status status = rer_allocate(&all, run->N, count * (int64_t)sizeof(float), "own-class errors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&subspace->own, run->N, sizeof(float), "own-class errors", error);
+    for (int64_t i = 0; status == RER_OK && i < run->N * count; i++)
+        all[i] = NAN;
+    if (status == RER_OK)
+        status = rer_subspace_fit_classes(subspace, all, ranks, count, &model->normalizer, run, error);
+    if (status == RER_OK && count > 1) {
+        subspace->rank = ranks[count - 1];
+        status = rer_subspace_finish(subspace, error);
+        if (status == RER_OK)
+            status = choose_rank(&best, model, all, ranks, count, sample, run, error);
+        rer_subspace_clear_tables(subspace);
+    }
+    if (status == RER_OK) {
+        set_rank(subspace, all, ranks, count, best, run->N);
+        model->rank = subspace->rank;
+        status = rer_subspace_finish(subspace, error);
+    }
+    free(all);
+    return status == RER_OK ? rer_calibrate_model(model, sample, run, NULL, error) : status;
+}
+
+static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+{
+    rer_subspace *subspace = NULL;
+    rer_row_sample sample = {0};
+    int32_t ranks[TRIED];
+    int count = 0;
+    rer_status status = rer_centroid_fit(model, run, NULL, error);
+    if (status != RER_OK)
+        return status;
+    void *metric = model->state;
+    model->state = NULL;
+    status = rer_allocate(&subspace, 1, sizeof *subspace, "the model", error);
+    if (status != RER_OK) {
+        rer_centroid_model_free(metric);
+        return status;
+    }
+    model->state = subspace;
+    *subspace = (rer_subspace){.D = run->D, .C = run->C, .metric = metric};
+    rer_centroid_of(metric)->in_sample = run->options->folds == 1;
+    status = list_ranks(ranks, &count, model->n, run, error);
+    if (status == RER_OK)
+        status = rer_subspace_set_reference(subspace, error);
+    if (status == RER_OK)
+        status = rer_row_sample_pick(&sample, run, model->n, rer_calibration_rows(run), error);
+    if (status == RER_OK) /* reads the sample's rows once more: the centroid has not kept them */
+        status = rer_within_scatter(NULL, &sample, NULL, &model->normalizer, run, error);
+    if (status == RER_OK)
+        status = fit_subspaces(model, ranks, count, &sample, run, error);
+    rer_row_sample_free(&sample);
+    return status;
+}
+
+/* ---- saving ------------------------------------------------------------------------------ */
+
+/* The model as the centroid's functions see it. */
+static rer_model as_centroid(const rer_model *model)
+{
+    rer_model centroid = *model;
+    centroid.state = model->state != NULL ? ((const rer_subspace *)model->state)->metric : NULL;
+    return centroid;
+}
+
+static rer_dtype basis_type(const rer_subspace *subspace)
+{
+    return rer_subspace_real(subspace) == (int64_t)sizeof(double) ? RER_F64 : RER_F32;
+}
+
+static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    const rer_subspace *subspace = model->state;
+    const rer_model centroid = as_centroid(model);
+    int64_t C = model->C, D = model->D;
+    rer_status status = rer_centroid_model_save(&centroid, tensors, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "subspace.rank", subspace->rank, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(tensors, "subspace.center", RER_F64, 2, (int64_t[]){C, D}, subspace->center, error);
+    if (status == RER_OK && subspace->rank > 0)
+        status = rer_tensors_add(tensors, "subspace.basis", basis_type(subspace), 3, (int64_t[]){subspace->rank, C, D},
+                                 subspace->basis, error);
+    return status;
+}
+
+static rer_status load_arrays(rer_subspace *subspace, const rer_tensors *tensors, rer_error *error)
+{
+    int64_t C = subspace->C, D = subspace->D;
+    double rank = 0;
+    rer_status status = rer_tensors_number(tensors, "subspace.rank", &rank, error);
+    if (status == RER_OK && !(rank >= 0 && rank <= 64 && rank == floor(rank)))
+        status = rer_fail(error, RER_BAD_INPUT, "the model's subspaces have rank %g; 0 to 64 are possible", rank);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "subspace.center", RER_F64, 2, (int64_t[]){C, D}, &subspace->center, error);
+    if (status == RER_OK && rank > 0)
+        status = rer_tensors_copy(tensors, "subspace.basis", basis_type(subspace), 3, (int64_t[]){(int64_t)rank, C, D},
+                                  &subspace->basis, error);
+    subspace->rank = status == RER_OK ? (int32_t)rank : 0;
+    return status;
+}
+
+static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+{
+    rer_subspace *subspace = NULL;
+    rer_model centroid = as_centroid(model);
+    rer_status status = rer_allocate(&subspace, 1, sizeof *subspace, "the model", error);
+    if (status != RER_OK)
+        return status;
+    model->state = subspace;
+    *subspace = (rer_subspace){.D = model->D, .C = model->C};
+    status = rer_centroid_model_load(&centroid, tensors, error);
+    if (status != RER_OK)
+        return status;
+    subspace->metric = centroid.state;
+    status = rer_subspace_set_reference(subspace, error);
+    if (status == RER_OK)
+        status = load_arrays(subspace, tensors, error);
+    model->rank = subspace->rank;
+    return status == RER_OK ? rer_subspace_finish(subspace, error) : status;
+}
+
+const rer_reconstructor rer_subspace_reconstructor = {
+    .name = "subspace",
+    .normalize = RER_WHITEN,
+    .fit = fit,
+    .scratch = rer_subspace_scratch,
+    .prepare = rer_subspace_prepare,
+    .errors = rer_subspace_errors,
+    .save = save,
+    .load = load,
+    .free = free_state,
+};

@@ -1,0 +1,145 @@
+/* What scoring looks up: products between class means and directions, made in double. */
+#include "fit/subspace/subspace.h"
+
+#include <string.h>
+
+rer_status rer_subspace_set_reference(rer_subspace *subspace, rer_error *error)
+{
+    const rer_centroid *centroid = rer_centroid_of(subspace->metric);
+    int64_t C = subspace->C, D = subspace->D;
+    if (!rer_backend_enter())
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
+    rer_status status = rer_allocate(&subspace->reference, C + 1, D * (int64_t)sizeof(double), "class means", error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t c = 0; c < C; c++)
+        for (int64_t j = 0; j < D; j++)
+            subspace->reference[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
+    if (centroid->root != NULL)
+        rer_multiply_triangle_f64(subspace->reference, centroid->root, C, D);
+    return RER_OK;
+}
+
+void rer_subspace_clear_tables(rer_subspace *subspace)
+{
+    if (subspace->center_real != subspace->center)
+        free(subspace->center_real);
+    free(subspace->center_norm);
+    free(subspace->lift);
+    free(subspace->pair_norm);
+    free(subspace->pair_shift);
+    subspace->center_real = subspace->center_norm = subspace->lift = NULL;
+    subspace->pair_norm = subspace->pair_shift = NULL;
+}
+
+/* to[0..count-1], in the precision of scoring, from double. */
+static void put_reals(const rer_subspace *subspace, void *to, int64_t at, const double *values, int64_t count)
+{
+    if (rer_subspace_real(subspace) == (int64_t)sizeof(double))
+        memcpy((double *)to + at, values, (size_t)count * sizeof *values);
+    else
+        for (int64_t i = 0; i < count; i++)
+            ((float *)to)[at + i] = (float)values[i];
+}
+
+/* out [C, D]: direction j of all classes, in double. */
+static void get_directions(const rer_subspace *subspace, int64_t j, double *out)
+{
+    int64_t count = subspace->C * subspace->D;
+    if (rer_subspace_real(subspace) == (int64_t)sizeof(double))
+        memcpy(out, (const double *)subspace->basis + j * count, (size_t)count * sizeof *out);
+    else
+        for (int64_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)subspace->basis)[j * count + i];
+}
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+static rer_status allocate_tables(rer_subspace *subspace, bool pairs, rer_error *error)
+{
+    int64_t C = subspace->C, rank = subspace->rank, real = rer_subspace_real(subspace);
+    rer_status status = rer_allocate(&subspace->center_norm, C, real, "class means", error);
+    if (status == RER_OK)
+        status = rer_allocate(&subspace->lift, rank * C, real, "projected means", error);
+    if (status == RER_OK && real == (int64_t)sizeof(double))
+        subspace->center_real = subspace->center;
+    else if (status == RER_OK)
+        status = rer_allocate(&subspace->center_real, C, subspace->D * real, "class means", error);
+    if (status == RER_OK && pairs)
+        status = rer_allocate(&subspace->pair_norm, (C + 1) * C, real, "distances between classes", error);
+    if (status == RER_OK && pairs)
+        status = rer_allocate(&subspace->pair_shift, rank * (C + 1), C * real, "projected means", error);
+    return status;
+}
+
+/* center_norm and pair_norm; product [C + 1, C] and norm [C] are work space. */
+static void fill_norms(rer_subspace *subspace, double *product, double *norm)
+{
+    int64_t C = subspace->C, D = subspace->D;
+    for (int64_t k = 0; k < C; k++)
+        norm[k] = dot(subspace->center + k * D, subspace->center + k * D, D);
+    put_reals(subspace, subspace->center_norm, 0, norm, C);
+    if (subspace->pair_norm == NULL)
+        return;
+    rer_multiply_f64(product, C, subspace->reference, subspace->center, C + 1, C, D);
+    for (int64_t c = 0; c <= C; c++) {
+        double own = dot(subspace->reference + c * D, subspace->reference + c * D, D);
+        for (int64_t k = 0; k < C; k++) {
+            double square = own + norm[k] - 2 * product[c * C + k];
+            product[c * C + k] = square > 0 ? square : 0;
+        }
+    }
+    put_reals(subspace, subspace->pair_norm, 0, product, (C + 1) * C);
+}
+
+/* lift and pair_shift of direction j; directions [C, D], product and lift as above. */
+static void fill_direction(rer_subspace *subspace, int64_t j, double *directions, double *product, double *lift)
+{
+    int64_t C = subspace->C, D = subspace->D;
+    get_directions(subspace, j, directions);
+    for (int64_t k = 0; k < C; k++)
+        lift[k] = dot(directions + k * D, subspace->center + k * D, D);
+    put_reals(subspace, subspace->lift, j * C, lift, C);
+    if (subspace->pair_shift == NULL)
+        return;
+    rer_multiply_f64(product, C, subspace->reference, directions, C + 1, C, D);
+    for (int64_t c = 0; c <= C; c++)
+        for (int64_t k = 0; k < C; k++)
+            product[c * C + k] -= lift[k];
+    put_reals(subspace, subspace->pair_shift, j * (C + 1) * C, product, (C + 1) * C);
+}
+
+rer_status rer_subspace_finish(rer_subspace *subspace, rer_error *error)
+{
+    int64_t C = subspace->C, D = subspace->D, rank = subspace->rank, values = 0;
+    bool pairs = rer_product((rank + 1) * (C + 1), C, &values) && values <= RER_SUBSPACE_TABLE_MAX;
+    double *directions = NULL, *product = NULL, *row = NULL;
+    if (!rer_backend_enter())
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
+    rer_status status = allocate_tables(subspace, pairs, error);
+    if (status == RER_OK)
+        status = rer_allocate(&directions, C, D * (int64_t)sizeof(double), "principal directions", error);
+    if (status == RER_OK && pairs)
+        status = rer_allocate(&product, (C + 1) * C, sizeof(double), "projected means", error);
+    if (status == RER_OK)
+        status = rer_allocate(&row, C, sizeof(double), "projected means", error);
+    if (status == RER_OK) {
+        if (subspace->center_real != subspace->center)
+            put_reals(subspace, subspace->center_real, 0, subspace->center, C * D);
+        fill_norms(subspace, product, row);
+        for (int64_t j = 0; j < rank; j++)
+            fill_direction(subspace, j, directions, product, row);
+    } else {
+        rer_subspace_clear_tables(subspace);
+    }
+    free(directions);
+    free(product);
+    free(row);
+    return status;
+}
