@@ -135,8 +135,12 @@ static rer_status set_number(const option_row *row, rer_options *options, const 
         value = RER_AUTO;
     else if (strcmp(text, "paper") == 0 && find_choice(row->info.metavar, "paper") >= 0)
         value = RER_PAPER;
-    else if (!parse_number(text, &value, &rest) || *rest != 0 || value < row->low || value > row->high)
-        return fail_value(row, text, error);
+    else if (!parse_number(text, &value, &rest) || *rest != 0 || value < row->low || value > row->high) {
+        char quoted[80];
+        return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not %s; a number may be from %g to %g", row->info.name,
+                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)),
+                        strcmp(row->info.metavar, "X") == 0 ? "allowed" : row->info.metavar, row->low, row->high);
+    }
     *(double *)member_of(row, options) = value;
     return RER_OK;
 }
@@ -177,23 +181,28 @@ static rer_status set_size(const option_row *row, rer_options *options, const ch
 
 static rer_status set_list(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
-    int32_t list[4] = {0};
-    for (int i = 0; i < 4; i++) {
+    enum { LONGEST = 4 };
+    int32_t list[LONGEST] = {0};
+    char quoted[80];
+    const char *at = text;
+    for (int i = 0; i < LONGEST; i++) {
         char *end = NULL;
         errno = 0;
-        long value = strtol(text, &end, 10);
-        if (end == text || errno != 0 || (double)value < row->low || (double)value > row->high)
-            return fail_value(row, text, error);
+        long value = strtol(at, &end, 10);
+        if (end == at || errno != 0 || (double)value < row->low || (double)value > row->high)
+            break;
         list[i] = (int32_t)value;
-        text = end + 1;
         if (*end == 0) {
             memcpy(member_of(row, options), list, sizeof list);
             return RER_OK;
         }
         if (*end != ',')
             break;
+        at = end + 1;
     }
-    return fail_value(row, text, error);
+    return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not 1 to %d whole numbers from %g to %g with commas between",
+                    row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), LONGEST, row->low,
+                    row->high);
 }
 
 static rer_status set_row(const option_row *row, rer_options *options, const char *text, rer_error *error)

@@ -39,11 +39,13 @@ struct rer_pool {
     rer_error failure;
 };
 
+/* An item that gave up because another had failed says nothing new, wherever it stands. */
 static void record_failure(rer_pool *pool, int64_t item, const rer_error *error)
 {
+    bool gave_up = error->status == RER_CANCELLED && pool->failed_item < pool->job->items;
     if (item < pool->failed_item) {
         pool->failed_item = item;
-        pool->failure = *error;
+        pool->failure = gave_up ? pool->failure : *error;
     }
 }
 

@@ -13,6 +13,7 @@
 #define TOLERANCE 1e-5
 #define SIGMA_LEAST 1e-3
 #define TILE 128
+#define SPARE 16 /* more candidates than neighbours: float products may swap those at the edge */
 
 typedef struct neighbor {
     float distance;
@@ -47,43 +48,46 @@ static double exact_distance(const float *a, const float *b, int64_t D)
     return sqrt(sum);
 }
 
-/* The k - 1 nearest others of rows first..first+count-1 by products [count, n], then exactly. */
-static void search_tile(neighbor *lists, const float *x, const double *square, const float *products, int64_t first,
-                        int64_t count, int64_t n, int64_t D, int64_t others)
+/* The nearest others of row i: candidates by its products with all rows, then exactly. */
+static void search_row(neighbor *list, int64_t others, neighbor *candidates, int64_t room, const float *x,
+                       const double *square, const float *products, int64_t i, int64_t n, int64_t D)
 {
-    for (int64_t i = first; i < first + count; i++) {
-        neighbor *list = lists + i * others;
-        int64_t used = 0;
-        for (int64_t j = 0; j < n; j++)
-            if (j != i) {
-                double d2 = square[i] + square[j] - 2 * (double)products[(i - first) * n + j];
-                used = insert(list, used, others, (neighbor){(float)d2, (int32_t)j});
-            }
-        int64_t sorted = 0;
-        for (int64_t e = 0; e < used; e++) {
-            neighbor exact = {(float)exact_distance(x + i * D, x + list[e].index * D, D), list[e].index};
-            sorted = insert(list, sorted, others, exact);
+    int64_t used = 0, sorted = 0;
+    for (int64_t j = 0; j < n; j++)
+        if (j != i) {
+            double d2 = square[i] + square[j] - 2 * (double)products[j];
+            used = insert(candidates, used, room, (neighbor){(float)d2, (int32_t)j});
         }
+    for (int64_t e = 0; e < used; e++) {
+        int32_t j = candidates[e].index;
+        sorted = insert(list, sorted, others, (neighbor){(float)exact_distance(x + i * D, x + j * D, D), j});
     }
 }
 
+/* lists [n, others]: indices and distances, nearest first. */
 static rer_status find_neighbors(neighbor *lists, const float *x, int64_t n, int64_t D, int64_t others,
                                  const rer_kernels *kernels, rer_error *error)
 {
     double *square = NULL;
-    float *products = NULL;
+    float *products = NULL; /* [tile, n] */
+    neighbor *candidates = NULL;
+    int64_t tile = rer_min(TILE, n), room = rer_min(others + SPARE, n - 1);
     rer_status status = rer_allocate(&square, n, sizeof *square, "neighbours", error);
     if (status == RER_OK)
-        status = rer_allocate(&products, rer_min(TILE, n) * n, sizeof *products, "neighbours", error);
+        status = rer_allocate(&products, tile * n, sizeof *products, "neighbours", error);
+    if (status == RER_OK)
+        status = rer_allocate(&candidates, room, sizeof *candidates, "neighbours", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++)
         square[i] = kernels->sum_squares(x + i * D, D);
-    for (int64_t first = 0; status == RER_OK && first < n; first += TILE) {
-        int64_t count = rer_min(TILE, n - first);
+    for (int64_t first = 0; status == RER_OK && first < n; first += tile) {
+        int64_t count = rer_min(tile, n - first);
         rer_multiply_f32(products, n, x + first * D, x, count, n, D);
-        search_tile(lists, x, square, products, first, count, n, D, others);
+        for (int64_t i = first; i < first + count; i++)
+            search_row(lists + i * others, others, candidates, room, x, square, products + (i - first) * n, i, n, D);
     }
     free(square);
     free(products);
+    free(candidates);
     return status;
 }
 
@@ -137,12 +141,17 @@ static void set_memberships(neighbor *lists, int64_t n, int64_t others)
 
 /* ---- 3 and 4. edges ---------------------------------------------------------------------- */
 
-static float weight_of(const neighbor *lists, int64_t others, int64_t from, int64_t to)
+static int by_index(const void *left, const void *right)
 {
-    for (int64_t e = 0; e < others; e++)
-        if (lists[from * others + e].index == to)
-            return lists[from * others + e].distance;
-    return 0;
+    const neighbor *a = left, *b = right;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+/* Where `from` lists `to`, or NULL. Lists are sorted by index. */
+static const neighbor *find_entry(const neighbor *lists, int64_t others, int64_t from, int32_t to)
+{
+    neighbor wanted = {.index = to};
+    return bsearch(&wanted, lists + from * others, (size_t)others, sizeof wanted, by_index);
 }
 
 static int by_ends(const void *left, const void *right)
@@ -154,18 +163,21 @@ static int by_ends(const void *left, const void *right)
 }
 
 /* Every i -> j of the lists, and j -> i where j does not list i. */
-static int64_t list_edges(rer_edge *edges, const neighbor *lists, int64_t n, int64_t others)
+static int64_t list_edges(rer_edge *edges, neighbor *lists, int64_t n, int64_t others)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
+        qsort(lists + i * others, (size_t)others, sizeof *lists, by_index);
+    for (int64_t i = 0; i < n; i++)
         for (int64_t e = 0; e < others; e++) {
             int32_t j = lists[i * others + e].index;
+            const neighbor *entry = find_entry(lists, others, j, (int32_t)i);
             /* In float, as umap-learn does it: 1 + w - w may be a little less than 1, and the floor of
              * 20 times it is 19 then. */
-            float there = lists[i * others + e].distance, back = weight_of(lists, others, j, i);
+            float there = lists[i * others + e].distance, back = entry != NULL ? entry->distance : 0;
             float weight = (there + back) - there * back;
             edges[count++] = (rer_edge){(int32_t)i, j, weight, 0};
-            if (back == 0)
+            if (entry == NULL)
                 edges[count++] = (rer_edge){j, (int32_t)i, weight, 0};
         }
     return count;

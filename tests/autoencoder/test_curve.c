@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-enum { POINTS = 300, GRID = 20, ROUNDS = 60 };
+enum { POINTS = 300, GRID = 5, ROUNDS = 50 };
 
 static double misfit(double log_s, double log_b, double spread, double min_dist)
 {
@@ -22,11 +22,11 @@ static double misfit(double log_s, double log_b, double spread, double min_dist)
     return sum;
 }
 
-/* Grids around the best place so far, each 3 / 4 as wide as the one before. */
+/* Grids around the best place so far, each .7 as wide as the one before. */
 static rer_curve search(double spread, double min_dist)
 {
     double at_s = log(spread), at_b = 0, width = 3, best = INFINITY;
-    for (int round = 0; round < ROUNDS; round++, width *= .75) {
+    for (int round = 0; round < ROUNDS; round++, width *= .7) {
         double middle_s = at_s, middle_b = at_b;
         for (int i = -GRID; i <= GRID; i++)
             for (int j = -GRID; j <= GRID; j++) {

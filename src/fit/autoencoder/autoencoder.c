@@ -110,7 +110,7 @@ static rer_status train_task(void *context, int64_t item, void *scratch, rer_err
     if (status == RER_OK)
         status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, scratch, error);
     if (status == RER_OK)
-        status = rer_train(w, pass->training, x, task.n_fit, key, run->result->names[task.class], run->pool,
+        status = rer_train(w, NULL, pass->training, x, task.n_fit, key, run->result->names[task.class], run->pool,
                            run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, scratch, error);

@@ -36,11 +36,11 @@ typedef struct trainee {
     uint64_t key;
     int32_t *head, *tail; /* [draws] in the order they are drawn */
     int64_t draws;
-    float *w, *m, *v, *g; /* [parameters]; w is the caller's */
-    float *batch;         /* [2B, D] */
+    rer_adam adam; /* its w is the caller's */
+    float *g;      /* [parameters] */
+    float *batch;  /* [2B, D] */
     int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
     void *scratch;
-    double decay1, decay2; /* .9^t, .999^t */
 } trainee;
 
 /* Draws in random order; a class without edges is drawn row by row, each with itself. */
@@ -74,9 +74,9 @@ static void set_weights(trainee *self)
     for (int l = 0; l < network->layers; l++) {
         double bound = sqrt(6.0 / (double)(network->width[l] + network->width[l + 1]));
         for (int64_t i = network->weight[l]; i < network->bias[l]; i++)
-            self->w[i] = (float)(bound * (2 * rer_random_uniform(self->training->seed, RER_RANDOM_WEIGHTS, self->key,
+            self->adam.w[i] = (float)(bound * (2 * rer_random_uniform(self->training->seed, RER_RANDOM_WEIGHTS, self->key,
                                                                  (uint64_t)i) - 1));
-        memset(self->w + network->bias[l], 0, (size_t)network->width[l + 1] * sizeof(float));
+        memset(self->adam.w + network->bias[l], 0, (size_t)network->width[l + 1] * sizeof(float));
     }
 }
 
@@ -95,18 +95,18 @@ static void fill_batch(trainee *self, int64_t step)
         self->negatives[n] = self->shuffled[n] / RER_NEGATIVES;
 }
 
-static void update_weights(trainee *self, const rer_kernels *kernels)
+void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training, const rer_kernels *kernels)
 {
-    const rer_network *network = &self->training->network;
-    self->decay1 *= .9;
-    self->decay2 *= .999;
-    double rate = self->training->learning_rate * sqrt(1 - self->decay2) / (1 - self->decay1);
+    const rer_network *network = &training->network;
+    adam->decay1 *= .9;
+    adam->decay2 *= .999;
+    double rate = training->learning_rate * sqrt(1 - adam->decay2) / (1 - adam->decay1);
     for (int l = 0; l < network->layers; l++) {
         int64_t at = network->weight[l], n = network->bias[l] - at;
-        double l2 = l < network->layers - 1 ? self->training->loss.regularization : 0;
-        kernels->network->adam_f32(self->w + at, self->m + at, self->v + at, self->g + at, rate, l2, CLIP, n);
+        double l2 = l < network->layers - 1 ? training->loss.regularization : 0;
+        kernels->network->adam_f32(adam->w + at, adam->m + at, adam->v + at, g + at, rate, l2, CLIP, n);
         at = network->bias[l];
-        kernels->network->adam_f32(self->w + at, self->m + at, self->v + at, self->g + at, rate, 0, CLIP,
+        kernels->network->adam_f32(adam->w + at, adam->m + at, adam->v + at, g + at, rate, 0, CLIP,
                                    network->width[l + 1]);
     }
 }
@@ -122,14 +122,14 @@ static rer_status run_report(trainee *self, int64_t first, int64_t steps, double
         if (pool != NULL && step % PULSE == 0 && rer_pool_pulse(pool, error) != RER_OK)
             return RER_CANCELLED;
         fill_batch(self, step);
-        rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->w, self->batch,
+        rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->adam.w, self->batch,
                                              self->training->batch, &draws, self->g, self->scratch, kernels);
         if (!isfinite(loss.total))
             return rer_fail(error, RER_BAD_INPUT,
                             "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
                             "choose other --a and --b, spread, min-dist or learning rate",
                             name, (long long)step + 1, loss.reconstruction, loss.layout);
-        update_weights(self, kernels);
+        rer_adam_step(&self->adam, self->g, self->training, kernels);
         sum += loss.total;
     }
     *mean = sum / (double)steps;
@@ -140,9 +140,9 @@ static rer_status allocate_trainee(trainee *self, rer_error *error)
 {
     const rer_network *network = &self->training->network;
     int64_t B = self->training->batch, P = network->parameters;
-    rer_status status = rer_allocate(&self->m, P, sizeof(float), "a network", error);
+    rer_status status = rer_allocate(&self->adam.m, P, sizeof(float), "a network", error);
     if (status == RER_OK)
-        status = rer_allocate(&self->v, P, sizeof(float), "a network", error);
+        status = rer_allocate(&self->adam.v, P, sizeof(float), "a network", error);
     if (status == RER_OK)
         status = rer_allocate(&self->g, P, sizeof(float), "a network", error);
     if (status == RER_OK)
@@ -160,8 +160,8 @@ static void free_trainee(trainee *self)
 {
     free(self->head);
     free(self->tail);
-    free(self->m);
-    free(self->v);
+    free(self->adam.m);
+    free(self->adam.v);
     free(self->g);
     free(self->batch);
     free(self->shuffled);
@@ -169,13 +169,39 @@ static void free_trainee(trainee *self)
     free(self->scratch);
 }
 
-rer_status rer_train(float *w, const rer_training *training, const float *x, int64_t n, uint64_t key, const char *name,
-                     rer_pool *pool, const rer_kernels *kernels, rer_error *error)
+/* Reports until the loss does not fall any more. */
+static rer_status run_reports(trainee *self, rer_trained *trained, const char *name, rer_pool *pool,
+                              const rer_kernels *kernels, rer_error *error)
 {
-    trainee self = {.training = training, .x = x, .key = key, .w = w, .decay1 = 1, .decay2 = 1};
-    rer_graph graph = {0};
     double best = INFINITY, mean = 0;
     int waited = 0;
+    int64_t steps = rer_max(1, self->draws / self->training->batch / REPORTS);
+    for (int report = 0; report < REPORTS && waited < PATIENCE; report++) {
+        rer_status status = run_report(self, report * steps, steps, &mean, name, pool, kernels, error);
+        if (status != RER_OK)
+            return status;
+        bool gained = mean < best - LEAST_GAIN;
+        waited = gained ? 0 : waited + 1;
+        best = gained ? mean : best;
+        trained->first_loss = report == 0 ? mean : trained->first_loss;
+        trained->last_loss = mean;
+        trained->steps += steps;
+    }
+    /* The last step's weights have met no loss yet. */
+    if (!isfinite(kernels->sum_squares(self->adam.w, self->training->network.parameters)))
+        return rer_fail(error, RER_BAD_INPUT,
+                        "class '%s': the weights are no finite numbers after step %lld; choose other --a and --b, "
+                        "spread, min-dist or learning rate",
+                        name, (long long)trained->steps);
+    return RER_OK;
+}
+
+rer_status rer_train(float *w, rer_trained *trained, const rer_training *training, const float *x, int64_t n,
+                     uint64_t key, const char *name, rer_pool *pool, const rer_kernels *kernels, rer_error *error)
+{
+    trainee self = {.training = training, .x = x, .key = key, .adam = {.w = w, .decay1 = 1, .decay2 = 1}};
+    rer_graph graph = {0};
+    rer_trained told = {0};
     rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
     if (status == RER_OK)
         status = list_draws(&self, &graph, n, error);
@@ -184,14 +210,10 @@ rer_status rer_train(float *w, const rer_training *training, const float *x, int
         status = allocate_trainee(&self, error);
     if (status == RER_OK) {
         set_weights(&self);
-        int64_t steps = rer_max(1, self.draws / training->batch / REPORTS);
-        for (int report = 0; status == RER_OK && report < REPORTS && waited < PATIENCE; report++) {
-            status = run_report(&self, report * steps, steps, &mean, name, pool, kernels, error);
-            bool gained = mean < best - LEAST_GAIN;
-            waited = gained ? 0 : waited + 1;
-            best = gained ? mean : best;
-        }
+        status = run_reports(&self, &told, name, pool, kernels, error);
     }
     free_trainee(&self);
+    if (status == RER_OK && trained != NULL)
+        *trained = told;
     return status;
 }

@@ -15,10 +15,24 @@ typedef struct rer_training {
     int64_t seed;
 } rer_training;
 
+typedef struct rer_trained {
+    int64_t steps;
+    double first_loss, last_loss; /* means of the first and the last report */
+} rer_trained;
+
 /* w [parameters] from rows x [n, D] of one class. `key` tells the class and fold apart in everything
- * random; `name` names the class in a message. Stops with the pool. */
-rer_status rer_train(float *w, const rer_training *training, const float *x, int64_t n, uint64_t key, const char *name,
-                     rer_pool *pool, const rer_kernels *kernels, rer_error *error);
+ * random; `name` names the class in a message. Stops with the pool. `trained` and `pool` may be NULL. */
+rer_status rer_train(float *w, rer_trained *trained, const rer_training *training, const float *x, int64_t n,
+                     uint64_t key, const char *name, rer_pool *pool, const rer_kernels *kernels, rer_error *error);
+
+/* Adam's state: weights w with their first and second moments, [parameters] each. */
+typedef struct rer_adam {
+    float *w, *m, *v;
+    double decay1, decay2; /* .9^t, .999^t after t steps: 1, 1 at the start */
+} rer_adam;
+
+/* One step along the gradient g [parameters], which the L2 term joins here; entries clipped to +-4. */
+void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training, const rer_kernels *kernels);
 
 /* order [n]: a random permutation of 0..n-1. */
 void rer_shuffle(int32_t *order, int64_t n, int64_t seed, int purpose, uint64_t key);
