@@ -9,7 +9,9 @@
  *
  * The rank with --rank auto: held-out reconstruction errors fall with every direction, for the right
  * class and the wrong ones alike, so they cannot choose it. As with the shrinkage, the left-out
- * likelihood of the labels seen does (judge/likelihood.h), over 0 (the mean alone), 1, 2, 4, 8, 16. */
+ * likelihood of the labels seen does (judge/likelihood.h), over 0 (the mean alone), 1, 2, 4, 8, 16:
+ * the smallest rank within one standard error of the best. Mistakes that are systematic raise the
+ * likelihood of a subspace that learns them, so what it does not need is not given to it. */
 #include "fit/subspace/subspace.h"
 
 #include "core/tensors.h"
@@ -75,30 +77,68 @@ static void set_rank(rer_subspace *subspace, const float *all, const int32_t *ra
         subspace->own[row] = all[row * count + i];
 }
 
-/* The rank of the highest likelihood; *best is its place. */
-static rer_status choose_rank(int *best, rer_model *model, const float *all, const int32_t *ranks, int count,
+/* logs [rows]: what each row adds to the likelihood that `fit` has found. */
+static void row_logs(double *logs, const rer_label_fit *fit, const float *d2, const float *log_n,
+                     const rer_row_sample *sample, int32_t C, const rer_kernels *kernels)
+{
+    for (int64_t i = 0; i < sample->count; i++) {
+        int32_t c = sample->code[i];
+        double half_t = fit->temperature / 2, all = kernels->log_sum_exp(d2 + i * C, log_n, half_t, C);
+        double p = fmin(1, exp((double)log_n[c] - half_t * (double)d2[i * C + c] - all));
+        logs[i] = log(fmax(1e-300, (1 - fit->noise) * p + fit->noise * (1 - p) / (C - 1)));
+    }
+}
+
+/* Is the likelihood of `logs` less than one standard error of the difference below that of `best`? */
+static bool is_as_good(const double *logs, const double *best, int64_t rows)
+{
+    double sum = 0, squares = 0, n = (double)rows;
+    for (int64_t i = 0; i < rows; i++) {
+        sum += best[i] - logs[i];
+        squares += (best[i] - logs[i]) * (best[i] - logs[i]);
+    }
+    double mean = sum / n;
+    return mean <= sqrt(fmax(0, squares / n - mean * mean) / n);
+}
+
+/* The place of the smallest rank that is as good as the best one: logs [count, rows]. */
+static int smallest_good(const double *logs, const double *likelihood, int count, int64_t rows)
+{
+    int best = 0, place = 0;
+    for (int i = 1; i < count; i++)
+        best = likelihood[i] > likelihood[best] ? i : best;
+    while (place < best && !is_as_good(logs + place * rows, logs + best * rows, rows))
+        place++;
+    return place;
+}
+
+static rer_status choose_rank(int *place, rer_model *model, const float *all, const int32_t *ranks, int count,
                               const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     float *d2 = NULL, *log_n = NULL;
+    double *logs = NULL, likelihood[TRIED];
     void *scratch = NULL;
-    double highest = -INFINITY;
-    rer_status status = rer_allocate(&d2, sample->count, model->C * (int64_t)sizeof(float), "sampled errors", error);
+    int64_t rows = sample->count;
+    rer_status status = rer_allocate(&d2, rows, model->C * (int64_t)sizeof(float), "sampled errors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&logs, rows, count * (int64_t)sizeof(double), "likelihoods", error);
     if (status == RER_OK)
         status = rer_log_sizes(&log_n, model->n, model->C, error);
     if (status == RER_OK)
-        status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
+        status = rer_allocate(&scratch, rer_likelihood_scratch(rows), 1, "posteriors", error);
     for (int i = 0; status == RER_OK && i < count; i++) {
         set_rank(model->state, all, ranks, count, i, run->N);
         status = rer_sample_errors(d2, model, sample, run, error);
         if (status != RER_OK)
             break;
-        rer_label_fit fit = rer_fit_labels(d2, sample->code, log_n, sample->count, model->C, run->kernels, scratch);
-        if (fit.likelihood > highest) {
-            highest = fit.likelihood;
-            *best = i;
-        }
+        rer_label_fit fit = rer_fit_labels(d2, sample->code, log_n, rows, model->C, run->kernels, scratch);
+        likelihood[i] = fit.likelihood;
+        row_logs(logs + i * rows, &fit, d2, log_n, sample, model->C, run->kernels);
     }
+    if (status == RER_OK)
+        *place = smallest_good(logs, likelihood, count, rows);
     free(d2);
+    free(logs);
     free(log_n);
     free(scratch);
     return status;
