@@ -85,7 +85,7 @@ static void fill_norms(rer_subspace *subspace, double *product, double *norm)
     for (int64_t k = 0; k < C; k++)
         norm[k] = dot(subspace->center + k * D, subspace->center + k * D, D);
     put_reals(subspace, subspace->center_norm, 0, norm, C);
-    if (subspace->pair_norm == NULL)
+    if (product == NULL) /* pairs are not kept */
         return;
     rer_multiply_f64(product, C, subspace->reference, subspace->center, C + 1, C, D);
     for (int64_t c = 0; c <= C; c++) {
@@ -106,7 +106,7 @@ static void fill_direction(rer_subspace *subspace, int64_t j, double *directions
     for (int64_t k = 0; k < C; k++)
         lift[k] = dot(directions + k * D, subspace->center + k * D, D);
     put_reals(subspace, subspace->lift, j * C, lift, C);
-    if (subspace->pair_shift == NULL)
+    if (product == NULL)
         return;
     rer_multiply_f64(product, C, subspace->reference, directions, C + 1, C, D);
     for (int64_t c = 0; c <= C; c++)
