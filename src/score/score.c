@@ -85,18 +85,24 @@ static double suggestion_logit(const score_pass *pass, const rer_nearest *neares
 }
 
 /* A row's O(1) results from its reduced errors, and its share of the sums. */
-static void keep_row(const score_pass *pass, score_scratch *parts, int64_t i)
+static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t i, rer_error *error)
 {
     rer_result *result = pass->run->result;
     const rer_row_errors *errors = &parts->errors[i];
     int64_t row = parts->block.first + i;
     int32_t c = parts->block.code[i];
+    if (c != RER_INVALID_ROW && (errors->nearest.first_class < 0 || isinf(errors->own)))
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: row %lld: its errors are too large for float32; scale the features down, or use "
+                        "--normalize whiten, unit or minmax",
+                        pass->run->data->features.name, (long long)row);
     result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (c == RER_NO_LABEL)
         result->logit[row] = (float)suggestion_logit(pass, &errors->nearest, parts->log_sum[i]);
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
+    return RER_OK;
 }
 
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
@@ -120,9 +126,9 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
         for (int64_t i = 0; i < block->count; i++)
             reduce_row(pass, parts, i, first, classes);
     }
-    for (int64_t i = 0; i < block->count; i++)
-        keep_row(pass, parts, i);
-    return RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+        status = keep_row(pass, parts, i, error);
+    return status;
 }
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
