@@ -169,11 +169,17 @@ static void free_state(void *pointer)
 static rer_status check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error)
 {
     int32_t present = 0, usable = 0;
+    const char *name = run->data->features.name, *labels = run->data->labels.source;
     for (int32_t c = 0; c < run->C; c++) {
+        char quoted[80];
+        const char *class = run->result->names[c];
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
+        if (moments->n[c] == 0)
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: every row of class '%s' has NaN or Inf; mend them, or take its labels out", name,
+                            rer_quote(quoted, sizeof quoted, class, (int64_t)strlen(class)));
     }
-    const char *name = run->data->features.name, *labels = run->data->labels.source;
     labels = labels != NULL ? labels : "labels";
     if (present < 2)
         return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",

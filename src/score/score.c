@@ -3,8 +3,6 @@
  * rows are committed in block order. Nothing of size C x N is kept. */
 #include "score/score.h"
 
-#include "core/output.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,53 +141,45 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
                             error);
 }
 
-/* Header of a Fortran-order .npy: column i, one sample, is contiguous, so rows can be appended. */
-static rer_status open_errors(rer_output *output, const char *path, int32_t C, int64_t N, rer_error *error)
+/* Column i, one sample, is contiguous in Fortran order, so rows can be appended. */
+rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int64_t N, rer_error *error)
 {
     char text[128];
     unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
-    rer_status status = rer_output_open(output, path, error);
+    rer_status status = rer_output_open(errors, path, error);
     if (status != RER_OK)
         return status;
     int length =
         snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C, (long long)N);
     memset(text + length, ' ', sizeof text - (size_t)length);
     text[117] = '\n';
-    status = rer_output_write(output, head, sizeof head, error);
-    return status == RER_OK ? rer_output_write(output, text, 118, error) : status;
+    status = rer_output_write(errors, head, sizeof head, error);
+    return status == RER_OK ? rer_output_write(errors, text, 118, error) : status;
 }
 
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                          const char *errors_path, rer_error *error)
+                          rer_output *errors, rer_error *error)
 {
-    rer_output output = {0};
     rer_ratio_sums made = {0};
-    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made};
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made, .errors = errors};
     rer_status status = rer_allocate(&pass.log_n, model->C, sizeof(float), "class sizes", error);
-    for (int32_t c = 0; status == RER_OK && c < model->C; c++)
+    if (status != RER_OK)
+        return status;
+    for (int32_t c = 0; c < model->C; c++)
         pass.log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
-    if (status == RER_OK && errors_path != NULL) {
-        status = open_errors(&output, errors_path, model->C, run->N, error);
-        pass.errors = &output;
-    }
-    if (status == RER_OK) {
-        rer_job job = {
-            .stage = "scoring",
-            .from = left_out ? .5 : 0,
-            .to = .97,
-            .items = rer_run_blocks(run),
-            .scratch = scratch_bytes(&pass),
-            .work = score_block,
-            .commit = commit_block,
-            .context = &pass,
-        };
-        status = rer_pool_run(run->pool, &job, error);
-    }
-    if (status == RER_OK && errors_path != NULL)
-        status = rer_output_commit(&output, error);
+    rer_job job = {
+        .stage = "scoring",
+        .from = left_out ? .5 : 0,
+        .to = .97,
+        .items = rer_run_blocks(run),
+        .scratch = scratch_bytes(&pass),
+        .work = score_block,
+        .commit = commit_block,
+        .context = &pass,
+    };
+    status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)
         *sums = made;
-    rer_output_discard(&output);
     free(pass.log_n);
     return status;
 }
