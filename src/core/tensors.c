@@ -240,11 +240,6 @@ rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *
     return RER_OK;
 }
 
-bool rer_tensors_has(const rer_tensors *tensors, const char *name)
-{
-    return json_object_get(tensors->header, name) != NULL;
-}
-
 static rer_status fail_tensor(const rer_tensors *tensors, const char *name, const char *what, rer_error *error)
 {
     return rer_fail(error, RER_BAD_INPUT, "%s: the array '%s' %s; this is no model of this version", tensors->path,
