@@ -238,6 +238,7 @@ typedef struct test_run {
     rer_result result;
     rer_dataset *data;
     rer_error error;
+    char name[8]; /* of every class */
 } test_run;
 
 static void open_run(test_run *test, const made_data *made, double shrinkage)
@@ -246,6 +247,9 @@ static void open_run(test_run *test, const made_data *made, double shrinkage)
     *test = (test_run){.options = rer_options_default(), .data = made_data_wrap(made)};
     test->options.shrinkage = shrinkage;
     test->result = (rer_result){.N = made->N, .C = made->C, .given = made->code, .flags = allocate(made->N)};
+    test->result.names = allocate(made->C * (int64_t)sizeof(char *));
+    for (int32_t c = 0; c < made->C; c++)
+        test->result.names[c] = test->name;
     test->run = (rer_run){.data = test->data,
                           .options = &test->options,
                           .kernels = rer_cpu_kernels(),
@@ -261,6 +265,7 @@ static void close_run(test_run *test)
     rer_pool_close(test->run.pool);
     rer_dataset_free(test->data);
     free(test->result.flags);
+    free(test->result.names);
 }
 
 /* Errors [N, C] block by block and tile by tile, as the scoring pass makes them. */
