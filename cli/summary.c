@@ -65,7 +65,7 @@ static void describe_reason(char *out, size_t size, const rer_sample *sample, co
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
     char times[32];
     (void)snprintf(times, sizeof times,
-                   ratio < 1.095   ? "%.2fx"
+                   ratio < 1.995   ? "%.2fx"
                    : ratio < 99.95 ? "%.1fx"
                    : ratio < 1000  ? "%.0fx"
                                    : "over 1000x",

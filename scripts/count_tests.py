@@ -3,7 +3,7 @@ unless every test that should have run passed.
 
     count_tests.py FOLDER [SUITE...]     FOLDER holds NAME.xml for each suite that ran, and in
                                          `left-out` a line for each test that was not asked to;
-                                         each SUITE named could not run, and counts as a failure
+                                         each SUITE named did not run to its end: a failure
 """
 import pathlib
 import sys
@@ -24,7 +24,7 @@ def main(folder, *unrun):
     folder = pathlib.Path(folder)
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     for suite in unrun:
-        print(f"failed: {suite} (could not be built or started)")
+        print(f"failed: {suite} (did not run to its end)")
         counts["failed"] += 1
     for path in sorted(folder.glob("*.xml")):
         cases = ElementTree.parse(path).getroot().findall("testcase")

@@ -59,6 +59,13 @@ suite tsan "$build/tsan" "once|$without$slow" -R 'threads|pool' -- \
     -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
 run=(env)
 CC=clang suite fuzz "$build/fuzz" "$without$slow" "${longer[@]}" -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
+if [ -z "$slow" ]; then
+    memcheck="valgrind;-q;--error-exitcode=99;--leak-check=full" # for values that were never set; the rest is asan's
+    suite valgrind "$build/valgrind" "once|$without" -R '^(core|source|report|judge)\.' -- \
+        -DCMAKE_CROSSCOMPILING_EMULATOR="$memcheck" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    printf '\n== bench ==\n'
+    make --no-print-directory bench || unrun+=(bench)
+fi
 
 echo
 if [ $without = shared ]; then

@@ -90,27 +90,39 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
     summary->peak_memory = peak_memory();
 }
 
-/* Score and judge: what rer_analyze and rer_score share. */
-static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_run *run, bool left_out,
-                                  const char *errors_path, rer_error *error)
-{
-    rer_ratio_sums sums = {0};
-    double start = rer_now();
-    rer_status status = rer_score_rows(&sums, model, run, left_out, errors_path, error);
-    double scored = rer_now();
-    if (status == RER_OK)
-        status = rer_judge(result, model, &sums, error);
-    result->summary.seconds.score = scored - start;
-    result->summary.seconds.judge = rer_now() - scored;
-    return status;
-}
-
 static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer_error *error)
 {
     if (data->picture[0] == 0)
         return RER_OK;
-    return rer_result_add_note(result, error, "the pictures went through %s; a real encoder's features would do better",
+    return rer_result_add_note(result, error,
+                               "the pictures went through %s; features from a real encoder would do better",
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
+}
+
+/* Score and judge: what rer_analyze and rer_score share. The file of errors appears last, when
+ * nothing else can fail. */
+static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_run *run, bool left_out,
+                                  const char *errors_path, rer_error *error)
+{
+    rer_ratio_sums sums = {0};
+    rer_output errors = {0};
+    double start = rer_now();
+    rer_status status = RER_OK;
+    if (errors_path != NULL)
+        status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
+    if (status == RER_OK)
+        status = rer_score_rows(&sums, model, run, left_out, errors_path != NULL ? &errors : NULL, error);
+    double scored = rer_now();
+    if (status == RER_OK)
+        status = rer_judge(result, model, &sums, error);
+    if (status == RER_OK && left_out)
+        status = note_pictures(result, run->data, error);
+    if (status == RER_OK && errors_path != NULL)
+        status = rer_output_commit(&errors, error);
+    rer_output_discard(&errors);
+    result->summary.seconds.score = scored - start;
+    result->summary.seconds.judge = rer_now() - scored;
+    return status;
 }
 
 static rer_status choose_normalize(rer_model *model, const rer_options *options, rer_error *error)
@@ -155,8 +167,6 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     made->summary.seconds.fit = rer_now() - started;
     if (status == RER_OK)
         status = score_and_judge(made, model, &run, true, errors_path, error);
-    if (status == RER_OK)
-        status = note_pictures(made, data, error);
     rer_pool_close(run.pool);
     if (status != RER_OK) {
         rer_result_free(made);

@@ -6,8 +6,10 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define THREADS_MAX 256
+#define LARGE_PAGE (2 << 20)
 #define REPORT_SECONDS 0.1
 
 typedef struct worker {
@@ -246,8 +248,13 @@ static rer_status provide_scratch(rer_pool *pool, int64_t bytes, int workers, re
     free(pool->scratch);
     pool->scratch = NULL;
     pool->scratch_bytes = 0;
-    if (posix_memalign(&memory, 64, (size_t)total) != 0)
+    bool large = total >= LARGE_PAGE;
+    if (posix_memalign(&memory, large ? LARGE_PAGE : 64, (size_t)total) != 0)
         return rer_fail(error, RER_SYSTEM, "out of memory: %d threads need %lld bytes", workers, (long long)total);
+#if defined(MADV_HUGEPAGE)
+    if (large) /* blocks are gone through from end to end, again and again */
+        (void)madvise(memory, (size_t)total, MADV_HUGEPAGE);
+#endif
     pool->scratch = memory;
     pool->scratch_bytes = total;
     return RER_OK;

@@ -117,11 +117,25 @@ rer_status rer_tensors_set_number(rer_tensors *tensors, const char *key, double 
     return rer_tensors_set_text(tensors, key, text, error);
 }
 
+/* json_dumps forgets a failed allocation while it writes the name of a member; into a buffer that is
+ * large enough nothing can fail. */
+static char *dump_header(const json_t *header)
+{
+    size_t bytes = json_dumpb(header, NULL, 0, JSON_COMPACT);
+    char *text = NULL;
+    if (bytes == 0 || rer_allocate(&text, (int64_t)bytes + 1, 1, "the header", NULL) != RER_OK)
+        return NULL;
+    if (json_dumpb(header, text, bytes, JSON_COMPACT) == bytes)
+        return text;
+    free(text);
+    return NULL;
+}
+
 rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error)
 {
     rer_output output = {0};
     unsigned char length[8];
-    char *header = json_dumps(tensors->header, JSON_COMPACT);
+    char *header = dump_header(tensors->header);
     if (header == NULL)
         return fail_memory(error);
     uint64_t used = strlen(header), padded = (used + 7) & ~(uint64_t)7; /* data starts aligned */
@@ -224,11 +238,6 @@ rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *
     }
     *tensors = made;
     return RER_OK;
-}
-
-bool rer_tensors_has(const rer_tensors *tensors, const char *name)
-{
-    return json_object_get(tensors->header, name) != NULL;
 }
 
 static rer_status fail_tensor(const rer_tensors *tensors, const char *name, const char *what, rer_error *error)

@@ -19,7 +19,6 @@ rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_e
 
 /* Reading: every size is checked against the file's length. */
 rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *error);
-bool rer_tensors_has(const rer_tensors *tensors, const char *name);
 /* Rank and shape [RER_TENSOR_RANK_MAX] of an array. */
 #define RER_TENSOR_RANK_MAX 4
 rer_status rer_tensors_shape(const rer_tensors *tensors, const char *name, int32_t *rank, int64_t *shape,

@@ -281,7 +281,8 @@ static rer_status load_arrays(centroid_state *state, const rer_model *model, con
         rer_tensors_copy(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, &state->moments.mean, error);
     if (status == RER_OK)
         status = rer_tensors_copy(tensors, "centroid.grand_mean", RER_F64, 1, &D, &state->moments.grand, error);
-    if (status == RER_OK && rer_tensors_has(tensors, "centroid.root"))
+    /* The metric is there exactly where a shrinkage is: without it the model would be another one. */
+    if (status == RER_OK && !isnan(model->shrinkage))
         status =
             rer_tensors_copy(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, &state->centroid.root, error);
     if (status == RER_OK)

@@ -3,7 +3,7 @@
  *   2. rho_i: smallest non-zero distance; sigma_i by bisection so that the memberships
  *      exp(-max(0, d - rho_i) / sigma_i) of the k - 1 others sum to log2(k);
  *   3. union of both directions, w = w_ij + w_ji - w_ij w_ji;
- *   4. edges below max w / epochs are dropped, an edge counts floor(epochs w) times. */
+ *   4. an edge is drawn floor(epochs w) times. */
 #include "fit/graph.h"
 
 #include <math.h>
@@ -183,16 +183,15 @@ static int64_t list_edges(rer_edge *edges, neighbor *lists, int64_t n, int64_t o
     return count;
 }
 
+/* Keeps the edges that are drawn at all. umap-learn drops those below largest weight / epochs before:
+ * weights are at most 1, so that these would be drawn 0 times. */
 static void count_draws(rer_graph *graph, int64_t epochs)
 {
-    float largest = 0;
     int64_t kept = 0;
-    for (int64_t e = 0; e < graph->count; e++)
-        largest = graph->edges[e].weight > largest ? graph->edges[e].weight : largest;
     for (int64_t e = 0; e < graph->count; e++) {
         rer_edge edge = graph->edges[e];
         edge.count = (int32_t)((float)epochs * edge.weight);
-        if (edge.weight < largest / (float)epochs || edge.count == 0)
+        if (edge.count == 0)
             continue;
         graph->edges[kept++] = edge;
         graph->draws += edge.count;

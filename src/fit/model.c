@@ -30,9 +30,9 @@ const rer_reconstructor *rer_reconstructor_named(const char *name)
 
 int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor)
 {
-    int32_t kind = 0;
-    while (reconstructors[kind] != reconstructor)
-        kind++;
+    int32_t kind = (int32_t)(sizeof reconstructors / sizeof *reconstructors) - 1;
+    while (kind > 0 && reconstructors[kind] != reconstructor)
+        kind--;
     return kind;
 }
 

@@ -14,20 +14,37 @@ typedef struct means_pass {
     const rer_normalizer *normalizer;
     rer_class_moments *moments;
     float *low, *high; /* [D] range of the labelled rows, NULL unless minmax */
+    double squares;    /* sum of the squared lengths of the labelled rows */
     float *first_row;  /* [D] of the first labelled row, to see whether all are equal */
 } means_pass;
 
 /* The rows of the block that a worker loaded, left for its commit at the head of its scratch. */
 typedef struct loaded_block {
     rer_block block;
-    float *update; /* pass 2: [D, D] rank-k update of the block */
+    double squares; /* pass 1: of the labelled rows */
+    float *update;  /* pass 2: [D, D] rank-k update of the block */
+    double *far;    /* [n_far, D] residuals of rows that are added on their own */
+    int64_t n_far;
 } loaded_block;
+
+/* A row this far (in mean squared residuals) outweighs the others in W so much that the rounding of
+ * its float products would show beside them: it is added in double. They are at most one in FAR_ROW;
+ * a block keeps room for FAR_MOST. */
+#define FAR_ROW 100
+#define FAR_MOST 32
 
 static rer_status load_for_means(void *context, int64_t item, void *scratch, rer_error *error)
 {
     means_pass *pass = context;
     loaded_block *loaded = rer_carve(&scratch, sizeof *loaded);
-    return rer_block_load(&loaded->block, pass->run, pass->normalizer, item, &scratch, error);
+    const rer_block *block = &loaded->block;
+    rer_status status = rer_block_load(&loaded->block, pass->run, pass->normalizer, item, &scratch, error);
+    loaded->squares = 0;
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+        if (block->code[i] >= 0)
+            loaded->squares += block->scale[i] * block->scale[i] *
+                               pass->run->kernels->sum_squares(block->x + i * pass->run->D, pass->run->D);
+    return status;
 }
 
 static void widen_range(means_pass *pass, const float *row)
@@ -45,6 +62,7 @@ static rer_status add_to_means(void *context, int64_t item, void *scratch, rer_e
     means_pass *pass = context;
     rer_class_moments *moments = pass->moments;
     const rer_block *block = &((loaded_block *)scratch)->block;
+    pass->squares += ((loaded_block *)scratch)->squares;
     int64_t D = pass->run->D;
     size_t row_bytes = (size_t)D * sizeof(float);
     for (int64_t i = 0; i < block->count; i++) {
@@ -63,6 +81,16 @@ static rer_status add_to_means(void *context, int64_t item, void *scratch, rer_e
         moments->labelled++;
     }
     return RER_OK;
+}
+
+/* sum |r|^2 = sum |x|^2 - sum n_c |mu_c|^2, from class sums. It loses digits where residuals are
+ * small beside the means; it only tells far rows from others. */
+static double residual_spread(const rer_class_moments *moments, double squares, int32_t C, int64_t D)
+{
+    for (int32_t c = 0; c < C; c++)
+        for (int64_t j = 0; j < D && moments->n[c] > 0; j++)
+            squares -= moments->mean[c * D + j] * moments->mean[c * D + j] / (double)moments->n[c];
+    return moments->labelled > 0 && squares > 0 ? squares / (double)moments->labelled : 0;
 }
 
 /* Sums -> means; with minmax the means of the raw rows are scaled like the rows. */
@@ -129,6 +157,7 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
     if (status == RER_OK && pass.low != NULL && made.labelled > 0)
         status = rer_normalizer_set_range(normalizer, pass.low, pass.high, run->D, error);
     if (status == RER_OK) {
+        made.spread = residual_spread(&made, pass.squares, run->C, run->D);
         finish_means(&made, normalizer, run->C, run->D);
         *moments = made;
     } else {
@@ -143,11 +172,17 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
 rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error)
 {
     int32_t present = 0, usable = 0;
+    const char *name = run->data->features.name, *labels = run->data->labels.source;
     for (int32_t c = 0; c < run->C; c++) {
+        char quoted[80];
+        const char *class = run->result->names[c];
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
+        if (moments->n[c] == 0)
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: every row of class '%s' has NaN or Inf; mend them, or take its labels out", name,
+                            rer_quote(quoted, sizeof quoted, class, (int64_t)strlen(class)));
     }
-    const char *name = run->data->features.name, *labels = run->data->labels.source;
     labels = labels != NULL ? labels : "labels";
     if (present < 2)
         return rer_fail(error, RER_BAD_INPUT, "%s: the usable rows have %d class%s; at least two classes are needed",
@@ -157,8 +192,9 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
                         "%s: no class has two samples (%d classes, %lld labelled rows); are the labels really classes?",
                         labels, present, (long long)moments->labelled);
     if (moments->all_equal)
-        return rer_fail(error, RER_BAD_INPUT, "%s: all %lld labelled rows are identical; nothing tells the classes apart",
-                        name, (long long)moments->labelled);
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: all %lld labelled rows are identical; nothing tells the classes apart", name,
+                        (long long)moments->labelled);
     return RER_OK;
 }
 
@@ -199,11 +235,35 @@ static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, in
     }
 }
 
+/* Residuals of the labelled rows, packed, in the place of the rows; returns how many. Far ones go
+ * to loaded->far instead. `kept` [D] holds the row that its residual may overwrite. */
+static int64_t pack_residuals(const scatter_pass *pass, loaded_block *loaded, float *kept)
+{
+    const rer_block *block = &loaded->block;
+    const rer_kernels *kernels = pass->run->kernels;
+    int64_t D = pass->run->D, used = 0;
+    double limit = FAR_ROW * pass->moments->spread;
+    loaded->n_far = 0;
+    for (int64_t i = 0; i < block->count; i++) {
+        if (block->code[i] < 0)
+            continue;
+        const double *mean = pass->moments->mean + block->code[i] * D;
+        float *residual = block->x + used * D;
+        memcpy(kept, block->x + i * D, (size_t)D * sizeof(float));
+        kernels->residual_f32(residual, kept, block->scale[i], mean, D);
+        if (loaded->n_far < FAR_MOST && kernels->sum_squares(residual, D) > limit)
+            kernels->residual_f64(loaded->far + loaded->n_far++ * D, kept, block->scale[i], mean, D);
+        else
+            used++;
+    }
+    return used;
+}
+
 static rer_status load_for_scatter(void *context, int64_t item, void *scratch, rer_error *error)
 {
     scatter_pass *pass = context;
     const rer_run *run = pass->run;
-    int64_t D = run->D, used = 0;
+    int64_t D = run->D;
     loaded_block *loaded = rer_carve(&scratch, sizeof *loaded);
     rer_block *block = &loaded->block;
     rer_status status = rer_block_load(block, run, pass->normalizer, item, &scratch, error);
@@ -214,11 +274,9 @@ static rer_status load_for_scatter(void *context, int64_t item, void *scratch, r
     if (pass->scatter == NULL)
         return RER_OK;
     loaded->update = rer_carve(&scratch, D * D * (int64_t)sizeof(float));
-    for (int64_t i = 0; i < block->count; i++) /* residuals, packed, in the place of the rows */
-        if (block->code[i] >= 0)
-            run->kernels->residual_f32(block->x + used++ * D, block->x + i * D, block->scale[i],
-                                       pass->moments->mean + block->code[i] * D, D);
-    rer_rank_update(loaded->update, block->x, used, D);
+    loaded->far = rer_carve(&scratch, FAR_MOST * D * (int64_t)sizeof(double));
+    int64_t packed = pack_residuals(pass, loaded, scratch);
+    rer_rank_update(loaded->update, block->x, packed, D);
     return RER_OK;
 }
 
@@ -231,6 +289,12 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
     int64_t D = pass->run->D;
     for (int64_t j = 0; pass->scatter != NULL && j < D; j++)
         pass->run->kernels->add_block(pass->scatter + j * D, loaded->update + j * D, j + 1);
+    for (int64_t f = 0; pass->scatter != NULL && f < loaded->n_far; f++) {
+        const double *r = loaded->far + f * D;
+        for (int64_t j = 0; j < D; j++)
+            for (int64_t k = 0; k <= j; k++)
+                pass->scatter[j * D + k] += r[j] * r[k];
+    }
     return RER_OK;
 }
 
@@ -246,7 +310,8 @@ rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer
         .from = .15,
         .to = .45,
         .items = rer_run_blocks(run),
-        .scratch = rer_block_scratch(run) + update * (int64_t)sizeof(float) + (int64_t)sizeof(loaded_block) + 128,
+        .scratch = rer_block_scratch(run) + update * (int64_t)sizeof(float) +
+                   run->D * (int64_t)(FAR_MOST * sizeof(double) + sizeof(float)) + (int64_t)sizeof(loaded_block) + 256,
         .work = load_for_scatter,
         .commit = add_to_scatter,
         .context = &pass,

@@ -9,6 +9,7 @@ typedef struct rer_class_moments {
     double *mean;  /* [C, D]; class sums until rer_class_means ends */
     double *grand; /* [D] mean of all labelled rows */
     int64_t labelled;
+    double spread;  /* mean squared length of the residuals */
     bool all_equal; /* every labelled row is the same */
 } rer_class_moments;
 

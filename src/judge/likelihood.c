@@ -19,9 +19,9 @@ int64_t rer_likelihood_scratch(int64_t rows)
 }
 
 typedef struct label_problem {
-    const float *d2;     /* [rows, C] */
-    const int32_t *code; /* [rows] */
-    const float *log_n;  /* [C] */
+    const float *d2;      /* [rows, C] */
+    const int32_t *code;  /* [rows] */
+    const float *log_n;   /* [C] */
     int64_t rows, stride; /* every stride-th row is looked at */
     int32_t C;
     const rer_kernels *kernels;
@@ -167,8 +167,15 @@ rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *
 rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
                                   double noise, const rer_kernels *kernels, void *scratch)
 {
-    label_problem problem = {.d2 = d2, .code = code, .log_n = log_n, .rows = rows, .stride = 1, .C = C,
-                             .kernels = kernels, .posterior = scratch, .noise = noise};
+    label_problem problem = {.d2 = d2,
+                             .code = code,
+                             .log_n = log_n,
+                             .rows = rows,
+                             .stride = 1,
+                             .C = C,
+                             .kernels = kernels,
+                             .posterior = scratch,
+                             .noise = noise};
     return search_temperature(&problem);
 }
 

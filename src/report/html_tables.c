@@ -28,7 +28,7 @@ static void put_reason(const rer_page *page, const rer_sample *sample)
     if (isnan(ratio))
         return;
     rer_put_format(page->writer,
-                   ratio < 1.095 ? "%.2f× closer to "
+                   ratio < 1.995 ? "%.2f× closer to "
                    : ratio < 100 ? "%.1f× closer to "
                                  : "%.3g× closer to ",
                    ratio);

@@ -3,8 +3,6 @@
  * rows are committed in block order. Nothing of size C x N is kept. */
 #include "score/score.h"
 
-#include "core/output.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,18 +83,24 @@ static double suggestion_logit(const score_pass *pass, const rer_nearest *neares
 }
 
 /* A row's O(1) results from its reduced errors, and its share of the sums. */
-static void keep_row(const score_pass *pass, score_scratch *parts, int64_t i)
+static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t i, rer_error *error)
 {
     rer_result *result = pass->run->result;
     const rer_row_errors *errors = &parts->errors[i];
     int64_t row = parts->block.first + i;
     int32_t c = parts->block.code[i];
+    if (c != RER_INVALID_ROW && (errors->nearest.first_class < 0 || isinf(errors->own)))
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: row %lld: its errors are too large for float32; scale the features down, or use "
+                        "--normalize whiten, unit or minmax",
+                        pass->run->data->features.name, (long long)row);
     result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (c == RER_NO_LABEL)
         result->logit[row] = (float)suggestion_logit(pass, &errors->nearest, parts->log_sum[i]);
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
+    return RER_OK;
 }
 
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
@@ -120,9 +124,9 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
         for (int64_t i = 0; i < block->count; i++)
             reduce_row(pass, parts, i, first, classes);
     }
-    for (int64_t i = 0; i < block->count; i++)
-        keep_row(pass, parts, i);
-    return RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+        status = keep_row(pass, parts, i, error);
+    return status;
 }
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
@@ -137,53 +141,45 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
                             error);
 }
 
-/* Header of a Fortran-order .npy: column i, one sample, is contiguous, so rows can be appended. */
-static rer_status open_errors(rer_output *output, const char *path, int32_t C, int64_t N, rer_error *error)
+/* Column i, one sample, is contiguous in Fortran order, so rows can be appended. */
+rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int64_t N, rer_error *error)
 {
     char text[128];
     unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
-    rer_status status = rer_output_open(output, path, error);
+    rer_status status = rer_output_open(errors, path, error);
     if (status != RER_OK)
         return status;
     int length =
         snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C, (long long)N);
     memset(text + length, ' ', sizeof text - (size_t)length);
     text[117] = '\n';
-    status = rer_output_write(output, head, sizeof head, error);
-    return status == RER_OK ? rer_output_write(output, text, 118, error) : status;
+    status = rer_output_write(errors, head, sizeof head, error);
+    return status == RER_OK ? rer_output_write(errors, text, 118, error) : status;
 }
 
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                          const char *errors_path, rer_error *error)
+                          rer_output *errors, rer_error *error)
 {
-    rer_output output = {0};
     rer_ratio_sums made = {0};
-    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made};
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made, .errors = errors};
     rer_status status = rer_allocate(&pass.log_n, model->C, sizeof(float), "class sizes", error);
-    for (int32_t c = 0; status == RER_OK && c < model->C; c++)
+    if (status != RER_OK)
+        return status;
+    for (int32_t c = 0; c < model->C; c++)
         pass.log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
-    if (status == RER_OK && errors_path != NULL) {
-        status = open_errors(&output, errors_path, model->C, run->N, error);
-        pass.errors = &output;
-    }
-    if (status == RER_OK) {
-        rer_job job = {
-            .stage = "scoring",
-            .from = left_out ? .5 : 0,
-            .to = .97,
-            .items = rer_run_blocks(run),
-            .scratch = scratch_bytes(&pass),
-            .work = score_block,
-            .commit = commit_block,
-            .context = &pass,
-        };
-        status = rer_pool_run(run->pool, &job, error);
-    }
-    if (status == RER_OK && errors_path != NULL)
-        status = rer_output_commit(&output, error);
+    rer_job job = {
+        .stage = "scoring",
+        .from = left_out ? .5 : 0,
+        .to = .97,
+        .items = rer_run_blocks(run),
+        .scratch = scratch_bytes(&pass),
+        .work = score_block,
+        .commit = commit_block,
+        .context = &pass,
+    };
+    status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)
         *sums = made;
-    rer_output_discard(&output);
     free(pass.log_n);
     return status;
 }

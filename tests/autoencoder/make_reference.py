@@ -35,10 +35,13 @@ GRAPHS = (  # name, n, D, k, metric, rows that repeat the first ones
     ("three rows", 3, 4, 40, "euclidean", 0),
     ("five rows", 5, 4, 40, "euclidean", 0),
     ("five equal rows", 5, 4, 40, "euclidean", 4),
+    ("least sigma", 7, 1, 6, "euclidean", 0),
 )
 
 
 def make_rows(rng, n, D, repeated, name):
+    if name == "least sigma":       # two neighbours, nearly as far as each other, behind three equal rows
+        return np.array([[0], [0], [0], [0], [4000], [4001], [9000]])
     X = rng.integers(1, SCALE, (n, D))
     for i in range(repeated):       # of the first rows, a few times each
         X[n - 1 - i] = X[i % (1 if name == "five equal rows" else max(1, repeated // 3))]

@@ -181,6 +181,16 @@ static void test_loss_of_a_pair(void **state)
     free(made.scratch);
 }
 
+/* log(1 + u) is no number for u below -1, even where log(2 + u) and log(1 + 1 / (1 + u)) are. */
+static void test_no_loss_below_minus_one(void **state)
+{
+    (void)state;
+    rer_loss_settings settings = {.curve = {-1.5, 1}, .repulsion = 1};
+    double z[] = {0, 10, 1, 11}, g[4]; /* pulled over 1: u = -1.5; pushed over 9 and 11 */
+    int32_t negatives[2 * RER_NEGATIVES] = {1, 1, 1, 1, 1};
+    assert_true(isnan(rer_layout_loss_f64(z, 2, 1, &settings, negatives, g)));
+}
+
 static void test_regularization(void **state)
 {
     (void)state;
@@ -425,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_gradients_of_codes),
         cmocka_unit_test(test_coincident_codes_are_left_alone),
         cmocka_unit_test(test_loss_of_a_pair),
+        cmocka_unit_test(test_no_loss_below_minus_one),
         cmocka_unit_test(test_regularization),
         cmocka_unit_test(test_float_is_the_same_network),
         cmocka_unit_test(test_dropout_rate),

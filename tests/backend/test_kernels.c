@@ -29,7 +29,7 @@ static int list_kernels(const rer_kernels *list[3])
     int count = 0;
     list[count++] = &rer_kernels_baseline;
 #if defined(RER_X86)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         list[count++] = &rer_kernels_avx2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw"))

@@ -79,8 +79,18 @@ class BadInput(CliCase):
             message = self.fails("X.npy", "41", "5", "--drop-invalid", X=bad)
             self.assertRegex(message, r"row 41\b.*column 5\b")
 
+    def test_class_without_finite_rows(self):
+        X, y = clusters(n=60)
+        X[y == 1] = np.nan
+        self.fails("X.npy", "class '1'", X=X, y=y, arguments=("--drop-invalid",))
+
     def test_rows_all_the_same(self):
         self.fails("X.npy", X=np.ones((60, 8), "f4"))
+
+    def test_errors_too_large(self):
+        X, y = clusters(n=60)
+        X[7] = 1e30
+        self.fails("X.npy", "row", "--normalize", X=X, y=y, arguments=("--normalize", "none"))
 
     def test_invalid_utf8(self):
         self.fails("y.csv", y=self.save("y.csv", b"a\nb\xff\n" * 30))

@@ -26,7 +26,7 @@ class Terminal(CliCase):
         for words in ("300 samples, 3 classes, 8 features", "labels look wrong", "hardest classes",
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
-        self.assertRegex(text, r"\d\.\dx closer to '1' than to its own class")
+        self.assertRegex(text, r"\d\.\d+x closer to '1' than to its own class")
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
 
     def test_hostile_labels(self):

@@ -6,6 +6,7 @@
 """
 import gzip
 import io
+import json
 import pathlib
 import struct
 import zipfile
@@ -68,3 +69,35 @@ put("labels", "integers", b"\x04\x00-1\n3\n18446744073709551615\n3\n")
 put("labels", "texts", b'\x03\x00label\na\n"b,\n"""\n\n')
 put("labels", "columns", b"\x02\x02id,y\n1,a\n2,b\n")
 put("labels", "latin1", b"\x01\x00caf\xe9\n")
+
+
+def model(arrays, **changed):
+    """A safetensors file of our models' shape: two classes of three features."""
+    entries, data = {}, b""
+    for name, (dtype, shape, content) in arrays.items():
+        entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    metadata = {"format": "rer model 1", "reconstructor": "centroid", "normalize": "whiten", "temperature": "0.2",
+                "noise": "0.01", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
+                "centroid.weight": "0.1", "centroid.in_double": "0"}
+    header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
+def doubles(*values):
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+centroid = {
+    "class_sizes": ("I64", [2], struct.pack("<2q", 4, 6)),
+    "centroid.mean": ("F64", [2, 3], doubles(0, 0, 1, 1, 0, 0)),
+    "centroid.grand_mean": ("F64", [3], doubles(.5, 0, .5)),
+    "centroid.root": ("F64", [3, 3], doubles(1, 0, 0, .1, 1, 0, .1, .1, 1)),
+}
+put("model", "centroid", model(centroid))
+put("model", "double", model(centroid, **{"centroid.in_double": "1"}))
+put("model", "identity", model({k: v for k, v in centroid.items() if k != "centroid.root"}, normalize="unit"))
+put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3], doubles(0, 0, float("nan")))}))
+put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
+put("model", "no_json", struct.pack("<Q", 2) + b"{]")
+put("model", "long_header", struct.pack("<Q", 2**63) + b"{}")

@@ -10,7 +10,7 @@
  * series to f^6; relative error below 1e-7). */
 static inline float exp_of_negative(float x)
 {
-    float scaled = (x < -87.0f ? -87.0f : x) * 1.44269504f;
+    float scaled = (x > -87.0f ? x : -87.0f) * 1.44269504f; /* NaN too */
     float whole = rintf(scaled);
     float f = (scaled - whole) * 0.693147181f;
     float p = 1.0f + f * (1.0f + f * (0.5f + f * (1.0f / 6 + f * (1.0f / 24 + f * (1.0f / 120 + f * (1.0f / 720))))));

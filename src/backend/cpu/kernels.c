@@ -127,13 +127,14 @@ static void offer(rer_nearest *nearest, float d2, int32_t class)
 
 static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip)
 {
-    float *skipped = skip >= first_class && skip < first_class + n ? d2 + (skip - first_class) : NULL;
-    float own = skipped != NULL ? *skipped : 0;
-    if (skipped != NULL && isnan(own)) /* a missing own error adds nothing */
-        *skipped = 0;
+    bool skips = skip >= first_class && skip < first_class + n;
+    int32_t at = skips ? skip - first_class : 0;
+    float own = d2[at];
+    if (skips && isnan(own)) /* a missing own error adds nothing */
+        d2[at] = 0;
     nearest->sum += sum_of_roots(d2, n);
-    if (skipped != NULL)
-        *skipped = INFINITY;
+    if (skips)
+        d2[at] = INFINITY;
     int32_t best = find_smallest(d2, n);
     if (d2[best] < nearest->second) {
         float kept = d2[best];
@@ -143,8 +144,8 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
         offer(nearest, d2[next], first_class + next);
         d2[best] = kept;
     }
-    if (skipped != NULL)
-        *skipped = own;
+    if (skips)
+        d2[at] = own;
 }
 
 /* Classes are often few, so rows are padded to whole vectors: e^-87 more does not show. */

@@ -1,0 +1,102 @@
+#define _GNU_SOURCE /* memmem */
+/* A saved model is the one that was fitted: rows score the same to the bit, whatever the
+ * normalisation; and a file that has lost something is not taken for another model. */
+#include "files.h"
+#include "made_data.h"
+
+#include "fit/model.h"
+
+#include <stdio.h>
+
+static const made_settings rows = {.N = 1500, .D = 10, .C = 6, .mislabelled = 90, .unlabelled = 50, .seed = 4};
+static const made_settings few_rows = {.N = 40, .D = 30, .C = 3, .seed = 5}; /* in double */
+
+static rer_result *analyze(const rer_dataset *data, rer_options *options, const char *normalize)
+{
+    rer_result *result = NULL;
+    rer_error error = {0};
+    *options = rer_options_default();
+    assert_int_equal(rer_options_set(options, "normalize", normalize, NULL), RER_OK);
+    if (rer_analyze(&result, data, options, NULL, &error) != RER_OK)
+        fail_msg("%s", error.message);
+    return result;
+}
+
+static void check_round_trip(const made_settings *settings, const char *normalize)
+{
+    made_data made = made_data_make(settings);
+    rer_dataset *data = made_data_wrap(&made);
+    rer_options options;
+    rer_error error = {0};
+    rer_result *fitted = analyze(data, &options, normalize), *before = NULL, *after = NULL;
+    rer_model *loaded = NULL;
+    assert_int_equal(rer_model_save(rer_result_model(fitted), file_path("model"), &error), RER_OK);
+    if (rer_model_load(&loaded, file_path("model"), &error) != RER_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(rer_score(&before, rer_result_model(fitted), data, &options, NULL, &error), RER_OK);
+    assert_int_equal(rer_score(&after, loaded, data, &options, NULL, &error), RER_OK);
+    size_t floats = (size_t)made.N * sizeof(float);
+    assert_memory_equal(before->own, after->own, floats);
+    assert_memory_equal(before->other, after->other, floats);
+    assert_memory_equal(before->logit, after->logit, floats);
+    assert_memory_equal(before->suggested, after->suggested, (size_t)made.N * sizeof(int32_t));
+    assert_true(rer_result_summary(before)->chi == rer_result_summary(after)->chi);
+    /* The rows are not left out here, so they fit better than when they were judged. */
+    assert_true(rer_result_summary(after)->own_error < rer_result_summary(fitted)->own_error);
+    rer_result_free(fitted);
+    rer_result_free(before);
+    rer_result_free(after);
+    rer_model_free(loaded);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    check_round_trip(&rows, "whiten");
+    check_round_trip(&rows, "minmax");
+    check_round_trip(&rows, "unit");
+    check_round_trip(&rows, "none");
+    check_round_trip(&few_rows, "whiten");
+}
+
+/* Every name in the header is needed: with a letter changed the file is refused. */
+static void test_lost_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "centroid.root", "centroid.mean", "centroid.grand_mean", "centroid.weight", "centroid.in_double",
+        "class_sizes",   "class_names",   "temperature",         "noise",           "shrinkage",
+        "rows",          "normalize",     "reconstructor",       "format"};
+    made_data made = made_data_make(&rows);
+    rer_dataset *data = made_data_wrap(&made);
+    rer_options options;
+    rer_result *fitted = analyze(data, &options, "whiten");
+    int64_t size;
+    assert_int_equal(rer_model_save(rer_result_model(fitted), file_path("model"), NULL), RER_OK);
+    unsigned char *bytes = read_whole(file_path("model"), &size);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char quoted[64];
+        rer_error error = {0};
+        rer_model *model = NULL;
+        int length = snprintf(quoted, sizeof quoted, "\"%s\"", names[i]);
+        unsigned char *found = memmem(bytes, (size_t)size, quoted, (size_t)length);
+        assert_non_null(found);
+        found[1] ^= 1;
+        assert_int_equal(rer_model_load(&model, write_file("damaged", bytes, size), &error), RER_BAD_INPUT);
+        found[1] ^= 1;
+        assert_non_null(strstr(error.message, "damaged"));
+        assert_null(model);
+    }
+    free(bytes);
+    rer_result_free(fitted);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {FILES_TEST(test_round_trip), FILES_TEST(test_lost_names)};
+    return cmocka_run_group_tests_name("fit.model", tests, NULL, NULL);
+}
