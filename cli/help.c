@@ -15,7 +15,7 @@ static void print_option(const rer_option_info *info)
     const char *fallback = info->is_flag ? "off" : info->fallback;
     int total = snprintf(NULL, 0, "%-*s %s [%s]", NAME_COLUMNS, name, info->help, fallback);
     if (total > LINE_WIDTH) /* the help has a line of its own */
-        printf("%s\n%-*s %s [%s]\n", name, NAME_COLUMNS, "", info->help, fallback);
+        printf("%s [%s]\n%-*s %s\n", name, fallback, NAME_COLUMNS, "", info->help);
     else
         printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }

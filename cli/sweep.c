@@ -20,7 +20,8 @@ static rer_status read_values(sweep_values *values, const cli_arguments *argumen
     rer_options checked = arguments->options;
     const char *over = arguments->over;
     if (over == NULL || strchr(over, '=') == NULL)
-        return fail(error, RER_BAD_USAGE, "--over NAME=V,V,... says what to vary, for instance --over neighbors=5,10,20");
+        return fail(error, RER_BAD_USAGE,
+                    "--over NAME=V,V,... says what to vary, for instance --over neighbors=5,10,20");
     values->words = strdup(over);
     if (values->words == NULL)
         return fail(error, RER_SYSTEM, "out of memory");

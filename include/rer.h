@@ -90,18 +90,18 @@ typedef struct rer_options {
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
 
     /* subspace and autoencoder */
-    int32_t folds;        /* own-class errors come from fits without the sample's fold; 1: in-sample */
-    double rank;          /* of a class's subspace, or RER_AUTO */
-    double fit_fraction;  /* share of each class that models are fitted on */
-    int64_t fit_samples;  /* and at most so many of each class; 0: all */
+    int32_t folds;       /* own-class errors come from fits without the sample's fold; 1: in-sample */
+    double rank;         /* of a class's subspace, or RER_AUTO */
+    double fit_fraction; /* share of each class that models are fitted on */
+    int64_t fit_samples; /* and at most so many of each class; 0: all */
     /* autoencoder */
-    int32_t components;   /* latent size */
-    int32_t hidden[4];    /* sizes of hidden layers, 0 past the last */
+    int32_t components; /* latent size */
+    int32_t hidden[4];  /* sizes of hidden layers, 0 past the last */
     int32_t batch, neighbors, epochs;
-    int32_t metric;       /* rer_metric, of the neighbour graph */
+    int32_t metric; /* rer_metric, of the neighbour graph */
     double dropout, regularization, loss_weight, learning_rate, repulsion;
     double spread, min_dist;
-    double a, b;          /* of the curve 1 / (1 + a d^2b); RER_AUTO: from spread and min_dist */
+    double a, b; /* of the curve 1 / (1 + a d^2b); RER_AUTO: from spread and min_dist */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);

@@ -79,6 +79,8 @@ static rer_status start_run(rer_run *run, rer_result *result, const rer_dataset 
 static void finish_summary(rer_result *result, const rer_model *model, const rer_dataset *data, double started)
 {
     rer_summary *summary = &result->summary;
+    result->options.normalize = (int32_t)model->normalizer.kind; /* what was really done */
+    result->options.reconstructor = rer_reconstructor_index(model->reconstructor);
     summary->n_samples = data->N;
     summary->n_features = data->D;
     summary->n_classes = result->C;
@@ -261,8 +263,6 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
         return status;
     }
     finish_summary(made, model, data, started);
-    made->options.normalize = (int32_t)model->normalizer.kind; /* what was really done */
-    made->options.reconstructor = rer_reconstructor_index(model->reconstructor);
     *result = made;
     return RER_OK;
 }

@@ -88,8 +88,8 @@ rer_status rer_calibrate_model(rer_model *model, const rer_row_sample *sample, c
         status = rer_sample_errors(d2, model, sample, run, error);
     if (status == RER_OK) {
         rer_label_fit joint = rer_fit_labels(d2, sample->code, log_n, sample->count, model->C, run->kernels, scratch);
-        rer_label_fit odds = rer_fit_odds(d2, sample->code, log_n, sample->count, model->C, joint.noise, run->kernels,
-                                          scratch);
+        rer_label_fit odds =
+            rer_fit_odds(d2, sample->code, log_n, sample->count, model->C, joint.noise, run->kernels, scratch);
         model->temperature = odds.temperature;
         model->noise = odds.noise;
         if (fit != NULL)

@@ -37,7 +37,8 @@ static void merge_by_size(int32_t *order, int32_t *spare, const rer_class_rows *
 
 rer_status rer_fold_plan_make(rer_fold_plan *plan, const rer_run *run, rer_error *error)
 {
-    rer_fold_plan made = {.folds = run->options->folds, .fit_fraction = run->options->fit_fraction,
+    rer_fold_plan made = {.folds = run->options->folds,
+                          .fit_fraction = run->options->fit_fraction,
                           .fit_samples = run->options->fit_samples};
     int32_t *spare = NULL;
     rer_status status = rer_class_rows_make(&made.classes, run, error);

@@ -22,8 +22,8 @@ void rer_fold_plan_free(rer_fold_plan *plan);
 typedef struct rer_fold_task {
     int32_t class, fold;
     bool is_model;
-    int64_t n_fit, n_held;       /* rows to fit on; rows that want their own error */
-    const int64_t *fit, *held;   /* [n_fit], [n_held] rows of the input */
+    int64_t n_fit, n_held;     /* rows to fit on; rows that want their own error */
+    const int64_t *fit, *held; /* [n_fit], [n_held] rows of the input */
 } rer_fold_task;
 
 int64_t rer_fold_tasks(const rer_fold_plan *plan);

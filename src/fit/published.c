@@ -103,8 +103,8 @@ static rer_status fit_class(void *context, int64_t item, void *scratch, rer_erro
         status = rer_gather_rows(x, run, pass->normalizer, pass->classes->rows + pass->classes->start[item], n, scratch,
                                  error);
     if (status == RER_OK)
-        status = rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels,
-                                error);
+        status =
+            rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels, error);
     if (status == RER_OK)
         status = fit_constant(pass->constants + item * D, x, &graph, n, D, error);
     rer_graph_free(&graph);
