@@ -34,7 +34,8 @@ static steps_case make_case(const json_t *known, double scale)
         hidden[i] = (int32_t)json_integer_value(json_array_get(sizes, (size_t)i));
     made.training = (rer_training){
         .network = rer_network_shape(made.D, hidden, n_hidden, reference_integer(known, "Z")),
-        .loss = {.curve = {json_number_value(json_object_get(known, "a")), json_number_value(json_object_get(known, "b"))},
+        .loss = {.curve = {json_number_value(json_object_get(known, "a")),
+                           json_number_value(json_object_get(known, "b"))},
                  .weight = json_number_value(json_object_get(known, "weight")),
                  .repulsion = 1,
                  .regularization = json_number_value(json_object_get(known, "l2"))},
@@ -53,8 +54,9 @@ static steps_case make_case(const json_t *known, double scale)
         made.w[i] = (float)(start[i] / scale);
     for (int64_t n = 0; n < pairs; n++)
         made.negatives[n] = (int32_t)order[n] / RER_NEGATIVES;
-    assert_int_equal(rer_allocate(&made.scratch, rer_network_scratch_f64(&made.training.network, made.B), 1, "scratch",
-                                  NULL), RER_OK);
+    assert_int_equal(
+        rer_allocate(&made.scratch, rer_network_scratch_f64(&made.training.network, made.B), 1, "scratch", NULL),
+        RER_OK);
     free(x);
     free(start);
     free(order);

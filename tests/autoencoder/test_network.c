@@ -48,7 +48,8 @@ static setup make_setup(const int32_t *hidden, int n_hidden, double dropout, rer
         made.x[i] = made_uniform(&state);
     for (int n = 0; n < RER_NEGATIVES * B; n++)
         made.negatives[n] = (int32_t)(made_uniform(&state) * B);
-    assert_int_equal(rer_allocate(&made.scratch, rer_network_scratch_f64(&made.network, B), 1, "scratch", NULL), RER_OK);
+    assert_int_equal(rer_allocate(&made.scratch, rer_network_scratch_f64(&made.network, B), 1, "scratch", NULL),
+                     RER_OK);
     return made;
 }
 
@@ -95,7 +96,8 @@ static void assert_gradient(setup *made, double *variables, const double *g, int
         double expected = difference(made, variables + i, loss);
         double off = fabs(g[i] - expected) / fmax(fabs(expected), 1e-3 * largest);
         if (!(off <= GRADIENT_BAR))
-            fail_msg("%s[%lld]: gradient %.12g, differences %.12g, off by %.1e", what, (long long)i, g[i], expected, off);
+            fail_msg("%s[%lld]: gradient %.12g, differences %.12g, off by %.1e", what, (long long)i, g[i], expected,
+                     off);
     }
 }
 
@@ -392,7 +394,8 @@ static void test_a_curve_without_a_loss_is_named(void **state)
     rer_training training = make_training((rer_curve){-.0178, -21.7079}); /* the released code's */
     float *w = calloc((size_t)training.network.parameters, sizeof *w);
     rer_error error = {0};
-    assert_int_equal(rer_train(w, NULL, &training, x, ROWS, 1, "pad thai", NULL, rer_cpu_kernels(), &error), RER_BAD_INPUT);
+    assert_int_equal(rer_train(w, NULL, &training, x, ROWS, 1, "pad thai", NULL, rer_cpu_kernels(), &error),
+                     RER_BAD_INPUT);
     assert_non_null(strstr(error.message, "class 'pad thai'"));
     assert_non_null(strstr(error.message, "at step 1 "));
     assert_non_null(strstr(error.message, "--a"));

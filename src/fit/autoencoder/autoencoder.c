@@ -40,8 +40,9 @@ static rer_status make_training(rer_training *training, const rer_run *run, rer_
     const rer_options *options = run->options;
     bool has_a = options->a != RER_AUTO, has_b = options->b != RER_AUTO;
     if (has_a != has_b)
-        return rer_fail(error, RER_BAD_USAGE, "--%s is given without --%s; give both, or neither for spread and min-dist",
-                        has_a ? "a" : "b", has_a ? "b" : "a");
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--%s is given without --%s; give both, or neither for spread and min-dist", has_a ? "a" : "b",
+                        has_a ? "b" : "a");
     rer_curve given = {options->a, options->b};
     *training = (rer_training){
         .network = network_of(run->D, options),
@@ -220,11 +221,11 @@ static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *
                          (long long)network->width[l]);
     rer_status status = rer_tensors_set_text(tensors, "autoencoder.hidden", hidden, error);
     if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "autoencoder.components", (double)network->width[network->encoder],
-                                        error);
+        status =
+            rer_tensors_set_number(tensors, "autoencoder.components", (double)network->width[network->encoder], error);
     if (status == RER_OK)
-        status = rer_tensors_add(tensors, "autoencoder.weights", RER_F32, 2,
-                                 (int64_t[]){model->C, network->parameters}, state->weights, error);
+        status = rer_tensors_add(tensors, "autoencoder.weights", RER_F32, 2, (int64_t[]){model->C, network->parameters},
+                                 state->weights, error);
     return status;
 }
 
@@ -238,7 +239,8 @@ static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *
     if (status == RER_OK)
         status = rer_options_set(&options, "hidden", hidden != NULL ? hidden : "", error);
     if (status == RER_OK && !(components >= 1 && components <= 4096))
-        status = rer_fail(error, RER_BAD_INPUT, "the model has %g latent dimensions; 1 to 4096 are possible", components);
+        status =
+            rer_fail(error, RER_BAD_INPUT, "the model has %g latent dimensions; 1 to 4096 are possible", components);
     if (status == RER_OK)
         status = rer_allocate(&state, 1, sizeof *state, "the model", error);
     model->state = state;

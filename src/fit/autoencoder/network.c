@@ -40,8 +40,8 @@ static bool is_hidden(const rer_network *network, int layer)
 /* Distance to the next dropped unit: geometric, so that few random numbers are needed. */
 static int64_t next_gap(const rer_draws *draws, uint64_t stream, uint64_t *place, double log_kept)
 {
-    double u = rer_random_uniform(draws->seed, RER_RANDOM_DROPOUT, draws->key << 8 | stream,
-                                  draws->step << 32 | (*place)++);
+    double u =
+        rer_random_uniform(draws->seed, RER_RANDOM_DROPOUT, draws->key << 8 | stream, draws->step << 32 | (*place)++);
     double gap = log1p(-u) / log_kept;
     return gap < 1e15 ? (int64_t)gap : INT64_MAX / 2;
 }

@@ -34,7 +34,7 @@ typedef struct rer_draws {
 
 typedef struct rer_loss_settings {
     rer_curve curve;
-    double weight;         /* of the mean squared reconstruction error */
+    double weight; /* of the mean squared reconstruction error */
     double repulsion;
     double dropout;        /* probability */
     double regularization; /* of every weight matrix but the last */

@@ -36,9 +36,9 @@ typedef struct trainee {
     uint64_t key;
     int32_t *head, *tail; /* [draws] in the order they are drawn */
     int64_t draws;
-    rer_adam adam; /* its w is the caller's */
-    float *g;      /* [parameters] */
-    float *batch;  /* [2B, D] */
+    rer_adam adam;                 /* its w is the caller's */
+    float *g;                      /* [parameters] */
+    float *batch;                  /* [2B, D] */
     int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
     void *scratch;
 } trainee;
@@ -74,8 +74,9 @@ static void set_weights(trainee *self)
     for (int l = 0; l < network->layers; l++) {
         double bound = sqrt(6.0 / (double)(network->width[l] + network->width[l + 1]));
         for (int64_t i = network->weight[l]; i < network->bias[l]; i++)
-            self->adam.w[i] = (float)(bound * (2 * rer_random_uniform(self->training->seed, RER_RANDOM_WEIGHTS, self->key,
-                                                                 (uint64_t)i) - 1));
+            self->adam.w[i] =
+                (float)(bound *
+                        (2 * rer_random_uniform(self->training->seed, RER_RANDOM_WEIGHTS, self->key, (uint64_t)i) - 1));
         memset(self->adam.w + network->bias[l], 0, (size_t)network->width[l + 1] * sizeof(float));
     }
 }
@@ -112,13 +113,13 @@ void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training,
 }
 
 /* The steps of one report; *mean gets their mean loss. */
-static rer_status run_report(trainee *self, int64_t first, int64_t steps, double *mean, const char *name, rer_pool *pool,
-                             const rer_kernels *kernels, rer_error *error)
+static rer_status run_report(trainee *self, int64_t first, int64_t steps, double *mean, const char *name,
+                             rer_pool *pool, const rer_kernels *kernels, rer_error *error)
 {
     double sum = 0;
     for (int64_t step = first; step < first + steps; step++) {
-        rer_draws draws = {.seed = self->training->seed, .key = self->key, .step = (uint64_t)step,
-                           .negatives = self->negatives};
+        rer_draws draws = {
+            .seed = self->training->seed, .key = self->key, .step = (uint64_t)step, .negatives = self->negatives};
         if (pool != NULL && step % PULSE == 0 && rer_pool_pulse(pool, error) != RER_OK)
             return RER_CANCELLED;
         fill_batch(self, step);
