@@ -15,7 +15,7 @@
 
 /* Rows that choose the shrinkage: enough for a stable choice, few enough that trying half a dozen
  * values costs less than one scoring pass. */
-#define SAMPLE_LEAST 2000
+#define SAMPLE_LEAST 1000
 #define SAMPLE_MOST 5000
 #define SAMPLE_SHARE 24
 #define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
