@@ -41,10 +41,10 @@ test:
 test-all:
 	@scripts/test.sh --all
 
-bench: build
-	@scripts/install-packages.sh test
-	@scripts/venv.sh
-	@bench/run.sh
+bench:
+	@scripts/install-packages.sh build test
+	@scripts/venv.sh $(BUILD)/venv-bench scripts/requirements-bench.txt
+	@BUILD=$(BUILD)/bench PYTHON=$(abspath $(BUILD))/venv-bench/bin/python bench/run.sh
 
 format:
 	@scripts/install-packages.sh test

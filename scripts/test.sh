@@ -18,7 +18,7 @@ fi
 
 # shellcheck disable=SC2086
 scripts/install-packages.sh $groups || exit
-scripts/venv.sh || exit
+scripts/venv.sh "$build/venv" scripts/requirements-test.txt || exit
 results=$build/results
 rm -rf "$results"
 mkdir -p "$results"
@@ -64,7 +64,7 @@ if [ -z "$slow" ]; then
     suite valgrind "$build/valgrind" "once|$without" -R '^(core|source|report|judge)\.' -- \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$memcheck" -DCMAKE_BUILD_TYPE=RelWithDebInfo
     printf '\n== bench ==\n'
-    make --no-print-directory bench || unrun+=(bench)
+    make --no-print-directory BUILD="$build" bench || unrun+=(bench)
 fi
 
 echo

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Makes $BUILD/venv, the Python that the tests use, or leaves it where it is up to date.
+# Makes a Python with the packages that a list names, or leaves it where it is up to date:
+#     scripts/venv.sh FOLDER LIST
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
-venv=${BUILD:-build}/venv
-if ! cmp -s scripts/requirements.txt "$venv/requirements.txt"; then
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/requirements.txt
-    cp scripts/requirements.txt "$venv/requirements.txt"
+folder=$1
+list=$2
+if ! cmp -s "$list" "$folder/requirements.txt"; then
+    rm -rf "$folder"
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$list"
+    cp "$list" "$folder/requirements.txt"
 fi

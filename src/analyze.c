@@ -96,8 +96,7 @@ static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer
 {
     if (data->picture[0] == 0)
         return RER_OK;
-    return rer_result_add_note(result, error,
-                               "the pictures went through %s; features from a real encoder would do better",
+    return rer_result_add_note(result, error, "the pictures went through %s; a real encoder's features would do better",
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
 }
 

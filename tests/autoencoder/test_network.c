@@ -162,6 +162,30 @@ static void test_coincident_codes_are_left_alone(void **state)
     }
 }
 
+/* Rows that come several times in a batch are given once: the same loss and gradient as if given each time. */
+static void test_shared_rows(void **state)
+{
+    (void)state;
+    static const int32_t hidden[] = {6, 4}, rows[2 * B] = {0, 1, 2, 0, 0, 3, 4, 2, 2, 1, 4, 0};
+    for (int dropped = 0; dropped < 2; dropped++) {
+        setup made = make_setup(hidden, 2, dropped ? .3 : 0, curves[0], 1);
+        double given[2 * B * D], shared[PARAMETERS_MAX], each[PARAMETERS_MAX];
+        memcpy(given, made.x, sizeof given);
+        made.draws.rows = rows;
+        made.draws.distinct = 5;
+        rer_loss loss = step(&made, shared), alone = step(&made, NULL);
+        assert_true(loss.total == alone.total);
+        for (int p = 0; p < 2 * B; p++)
+            memcpy(made.x + p * D, given + rows[p] * D, D * sizeof(double));
+        made.draws.rows = NULL;
+        assert_true(fabs(loss.total / step(&made, each).total - 1) < 1e-13);
+        for (int64_t i = 0; i < made.network.parameters; i++)
+            if (!(fabs(shared[i] - each[i]) <= 1e-13 * (1 + fabs(each[i]))))
+                fail_msg("gradient %lld: %.16g shared, %.16g not", (long long)i, shared[i], each[i]);
+        free(made.scratch);
+    }
+}
+
 /* The loss's terms once more, one pair at a time, straight from the definition. */
 static void test_loss_of_a_pair(void **state)
 {
@@ -437,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_gradients_of_the_network),
         cmocka_unit_test(test_gradients_of_codes),
         cmocka_unit_test(test_coincident_codes_are_left_alone),
+        cmocka_unit_test(test_shared_rows),
         cmocka_unit_test(test_loss_of_a_pair),
         cmocka_unit_test(test_no_loss_below_minus_one),
         cmocka_unit_test(test_regularization),

@@ -2,8 +2,9 @@
  * (ReLU, dropout) -> D sigmoid; forward, loss and backward, in float for training and in double for
  * checking gradients.
  *
- * Letters: B edges of a batch, Z latent size. A batch has 2B rows: the heads i of its edges, then
- * their tails j. Only the heads are reconstructed. */
+ * Letters: B edges of a batch, Z latent size, R different rows among its 2B: the heads i of its edges,
+ * then their tails j. Only the heads are reconstructed. A row that comes several times is multiplied
+ * with the first layer's weights once; dropout tells its copies apart behind that. */
 #ifndef RER_NETWORK_H
 #define RER_NETWORK_H
 
@@ -25,10 +26,13 @@ typedef struct rer_network {
 
 rer_network rer_network_shape(int64_t D, const int32_t *hidden, int n_hidden, int64_t Z);
 
-/* What a step draws at random: key of the dropout masks, and the tails that heads are pushed from. */
+/* What a step draws at random: its rows, key of the dropout masks, and the tails that heads are pushed
+ * from. */
 typedef struct rer_draws {
     int64_t seed;
     uint64_t key, step;
+    const int32_t *rows;      /* [2B]: which of x [R, D]; NULL: each its own, R = 2B */
+    int64_t distinct;         /* R, where there are rows */
     const int32_t *negatives; /* [RER_NEGATIVES B]: entry n goes with head n / RER_NEGATIVES */
 } rer_draws;
 
@@ -48,7 +52,7 @@ typedef struct rer_loss {
 int64_t rer_network_scratch_f32(const rer_network *network, int64_t B);
 int64_t rer_network_scratch_f64(const rer_network *network, int64_t B);
 
-/* Loss of a batch x [2B, D] and its gradient g [parameters] without the regularisation's part (which
+/* Loss of a batch x [R, D] and its gradient g [parameters] without the regularisation's part (which
  * Adam adds); g may be NULL. */
 rer_loss rer_network_step_f32(const rer_network *network, const rer_loss_settings *settings, const float *w,
                               const float *x, int64_t B, const rer_draws *draws, float *g, void *scratch,

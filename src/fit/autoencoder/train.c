@@ -38,7 +38,11 @@ typedef struct trainee {
     int64_t draws;
     rer_adam adam;                 /* its w is the caller's */
     float *g;                      /* [parameters] */
-    float *batch;                  /* [2B, D] */
+    float *batch;                  /* [2B, D]: `distinct` rows of it */
+    int64_t steps, distinct;       /* batches filled so far; different rows of the last one */
+    int32_t *rows;                 /* [2B]: where a draw's row is in the batch */
+    int32_t *place;                /* [n]: where each row of the class is, if ... */
+    int64_t *met;                  /* [n]: ... this is `steps` */
     int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
     void *scratch;
 } trainee;
@@ -81,15 +85,28 @@ static void set_weights(trainee *self)
     }
 }
 
-/* Rows of the batch's heads, then of its tails; draws are used round and round. */
+/* Place of a row of the class in the batch; it is copied there when it is first met. */
+static int32_t place_row(trainee *self, int32_t row)
+{
+    int64_t D = self->training->network.width[0];
+    if (self->met[row] != self->steps) {
+        self->met[row] = self->steps;
+        self->place[row] = (int32_t)self->distinct++;
+        memcpy(self->batch + self->place[row] * D, self->x + row * D, (size_t)D * sizeof(float));
+    }
+    return self->place[row];
+}
+
+/* The batch's heads, then its tails; draws are used round and round. */
 static void fill_batch(trainee *self, int64_t step)
 {
-    int64_t B = self->training->batch, D = self->training->network.width[0];
-    for (int64_t p = 0; p < B; p++) {
-        int64_t draw = (step * B + p) % self->draws;
-        memcpy(self->batch + p * D, self->x + self->head[draw] * D, (size_t)D * sizeof(float));
-        memcpy(self->batch + (B + p) * D, self->x + self->tail[draw] * D, (size_t)D * sizeof(float));
-    }
+    int64_t B = self->training->batch;
+    self->steps = step + 1;
+    self->distinct = 0;
+    for (int64_t p = 0; p < B; p++)
+        self->rows[p] = place_row(self, self->head[(step * B + p) % self->draws]);
+    for (int64_t p = 0; p < B; p++)
+        self->rows[B + p] = place_row(self, self->tail[(step * B + p) % self->draws]);
     rer_shuffle(self->shuffled, RER_NEGATIVES * B, self->training->seed, RER_RANDOM_NEGATIVES,
                 self->key << 32 | (uint64_t)step);
     for (int64_t n = 0; n < RER_NEGATIVES * B; n++)
@@ -113,16 +130,21 @@ void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training,
 }
 
 /* The steps of one report; *mean gets their mean loss. */
-static rer_status run_report(trainee *self, int64_t first, int64_t steps, double *mean, const char *name,
-                             rer_pool *pool, const rer_kernels *kernels, rer_error *error)
+static rer_status run_report(trainee *self, rer_trained *trained, int64_t first, int64_t steps, double *mean,
+                             const char *name, rer_pool *pool, const rer_kernels *kernels, rer_error *error)
 {
     double sum = 0;
     for (int64_t step = first; step < first + steps; step++) {
-        rer_draws draws = {
-            .seed = self->training->seed, .key = self->key, .step = (uint64_t)step, .negatives = self->negatives};
         if (pool != NULL && step % PULSE == 0 && rer_pool_pulse(pool, error) != RER_OK)
             return RER_CANCELLED;
         fill_batch(self, step);
+        rer_draws draws = {.seed = self->training->seed,
+                           .key = self->key,
+                           .step = (uint64_t)step,
+                           .rows = self->rows,
+                           .distinct = self->distinct,
+                           .negatives = self->negatives};
+        trained->rows += self->distinct;
         rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->adam.w, self->batch,
                                              self->training->batch, &draws, self->g, self->scratch, kernels);
         if (!isfinite(loss.total))
@@ -137,7 +159,7 @@ static rer_status run_report(trainee *self, int64_t first, int64_t steps, double
     return RER_OK;
 }
 
-static rer_status allocate_trainee(trainee *self, rer_error *error)
+static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 {
     const rer_network *network = &self->training->network;
     int64_t B = self->training->batch, P = network->parameters;
@@ -148,6 +170,12 @@ static rer_status allocate_trainee(trainee *self, rer_error *error)
         status = rer_allocate(&self->g, P, sizeof(float), "a network", error);
     if (status == RER_OK)
         status = rer_allocate(&self->batch, 2 * B * network->width[0], sizeof(float), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->rows, 2 * B, sizeof(int32_t), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->place, n, sizeof(int32_t), "a batch", error);
+    if (status == RER_OK)
+        status = rer_allocate(&self->met, n, sizeof(int64_t), "a batch", error);
     if (status == RER_OK)
         status = rer_allocate(&self->shuffled, RER_NEGATIVES * B, sizeof(int32_t), "a batch", error);
     if (status == RER_OK)
@@ -165,6 +193,9 @@ static void free_trainee(trainee *self)
     free(self->adam.v);
     free(self->g);
     free(self->batch);
+    free(self->rows);
+    free(self->place);
+    free(self->met);
     free(self->shuffled);
     free(self->negatives);
     free(self->scratch);
@@ -178,7 +209,7 @@ static rer_status run_reports(trainee *self, rer_trained *trained, const char *n
     int waited = 0;
     int64_t steps = rer_max(1, self->draws / self->training->batch / REPORTS);
     for (int report = 0; report < REPORTS && waited < PATIENCE; report++) {
-        rer_status status = run_report(self, report * steps, steps, &mean, name, pool, kernels, error);
+        rer_status status = run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error);
         if (status != RER_OK)
             return status;
         bool gained = mean < best - LEAST_GAIN;
@@ -208,7 +239,7 @@ rer_status rer_train(float *w, rer_trained *trained, const rer_training *trainin
         status = list_draws(&self, &graph, n, error);
     rer_graph_free(&graph);
     if (status == RER_OK)
-        status = allocate_trainee(&self, error);
+        status = allocate_trainee(&self, n, error);
     if (status == RER_OK) {
         set_weights(&self);
         status = run_reports(&self, &told, name, pool, kernels, error);

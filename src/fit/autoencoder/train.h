@@ -17,6 +17,7 @@ typedef struct rer_training {
 
 typedef struct rer_trained {
     int64_t steps;
+    int64_t rows;                 /* different ones of a batch, over all batches */
     double first_loss, last_loss; /* means of the first and the last report */
 } rer_trained;
 
