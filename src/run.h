@@ -24,9 +24,9 @@ typedef struct rer_run {
 
 typedef struct rer_block {
     int64_t first, count;
-    float *x;      /* [count, D] as read; min-max scaled where that is asked for */
-    double *scale; /* [count] factor that makes the row the one that is modelled */
-    int32_t *code; /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
+    float *x;           /* [count, D] as read; min-max scaled where that is asked for */
+    double *scale;      /* [count] factor that makes the row the one that is modelled */
+    int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
 } rer_block;
 

@@ -149,14 +149,14 @@ void rer_centroid_clear(rer_centroid *centroid)
 
 /* ---- fitting ----------------------------------------------------------------------------- */
 
-void rer_centroid_model_free(void *pointer)
+void rer_centroid_model_free(void *state)
 {
-    centroid_state *state = pointer;
-    if (state == NULL)
+    centroid_state *self = state;
+    if (self == NULL)
         return;
-    rer_centroid_clear(&state->centroid);
-    rer_class_moments_free(&state->moments);
-    free(state);
+    rer_centroid_clear(&self->centroid);
+    rer_class_moments_free(&self->moments);
+    free(self);
 }
 
 rer_centroid *rer_centroid_of(void *state)
@@ -241,16 +241,16 @@ int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows)
 }
 
 void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                                void *memory)
+                                void *scratch)
 {
-    rer_centroid_prepare(&((const centroid_state *)model->state)->centroid, run->kernels, block, left_out, memory);
+    rer_centroid_prepare(&((const centroid_state *)model->state)->centroid, run->kernels, block, left_out, scratch);
 }
 
 void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                               int32_t classes, float *d2, void *memory)
+                               int32_t classes, float *d2, void *scratch)
 {
     rer_centroid_tile(&((const centroid_state *)model->state)->centroid, run->kernels, block, first, classes, d2,
-                      memory);
+                      scratch);
 }
 
 /* ---- saving ------------------------------------------------------------------------------ */

@@ -154,7 +154,7 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
 {
     rer_class_moments moments = {0};
     rer_row_sample sample = {0};
-    rer_training training;
+    rer_training training = {0};
     autoencoder_state *state = NULL;
     rer_status status = make_training(&training, run, error);
     if (status == RER_OK)

@@ -76,7 +76,8 @@ void rer_network_errors(const rer_network *network, const float *w, const float 
     int64_t D = network->width[0];
     for (int l = 0; l < network->layers; l++)
         outputs[l] = rer_carve(&scratch, rows * network->width[l + 1] * (int64_t)sizeof(float));
-    forward_f32(network, w, x, rows, 0, network->layers, 0, NULL, NULL, outputs, kernels);
+    layer_pass_f32 pass = {.network = network, .w = w, .outputs = outputs, .kernels = kernels};
+    forward_f32(&pass, x, rows, 0, network->layers);
     const float *y = outputs[network->layers - 1];
     for (int64_t i = 0; i < rows; i++)
         out[i * out_stride] = (float)kernels->network->squared_error_f32(y + i * D, x + i * D, D);
