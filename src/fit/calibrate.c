@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SAMPLE_LEAST 2000
+#define SAMPLE_LEAST 1000
 #define SAMPLE_MOST 5000
 #define SAMPLE_SHARE 24
 #define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
