@@ -25,7 +25,9 @@ bench "$build/bench/bench.scaling"
 bench "$build/bench/bench.startup"
 bench "$build/bench/bench.memory" "${quick[@]}"
 bench "$build/bench/bench.hog_speed"
+bench "$build/bench/bench.autoencoder_speed"
 if [ ${#quick[@]} = 0 ]; then
     bench python3 bench/against_cleanlab.py --rer "$build/cli/rer" ${PYTHON:+--python "$PYTHON"}
+    bench python3 bench/against_tensorflow.py --rer "$build/cli/rer"
 fi
 exit $missed
