@@ -93,10 +93,11 @@ int run_job(const cli_arguments *arguments, job_open open, job_compute compute)
     if (status == RER_OK) {
         signals_defer(true);
         status = make_outputs(&job, compute, &error);
-        /* A signal from here on comes too late to keep the old outputs: say what there is and end as done. */
+        /* Once the outputs are there a signal comes too late: say what there is and end as done. */
         if (status == RER_OK)
             status = print_outcome(&job, &error);
-        signals_defer(false);
+        else
+            signals_defer(false);
     }
     int code = status == RER_OK ? 0 : report_failure(&error);
     rer_result_free(job.result);

@@ -12,8 +12,8 @@ int64_t rer_run_blocks(const rer_run *run)
 int64_t rer_block_scratch(const rer_run *run)
 {
     int64_t rows = rer_min(RER_BLOCK, run->N);
-    return rows * run->D * (int64_t)sizeof(float) + rows * (int64_t)(sizeof(double) + sizeof(int32_t)) +
-           rer_dataset_scratch(run->data, rows) + 4 * 64;
+    return rows * run->D * (int64_t)sizeof(float) + rows * (int64_t)(2 * sizeof(double) + sizeof(int32_t)) +
+           rer_dataset_scratch(run->data, rows) + 5 * 64;
 }
 
 static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t i, rer_error *error)
@@ -39,6 +39,7 @@ rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normal
     block->count = rer_min(RER_BLOCK, run->N - block->first);
     block->x = rer_carve(cursor, rows * D * (int64_t)sizeof(float));
     block->scale = rer_carve(cursor, rows * (int64_t)sizeof(double));
+    block->square = rer_carve(cursor, rows * (int64_t)sizeof(double));
     block->code = rer_carve(cursor, rows * (int64_t)sizeof(int32_t));
     void *scratch = rer_carve(cursor, rer_dataset_scratch(run->data, rows));
     rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, scratch, error);
@@ -55,6 +56,7 @@ rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normal
             run->result->flags[block->first + i] |= RER_FLAG_INVALID;
             continue;
         }
+        block->square[i] = square;
         block->scale[i] = rer_normalize_row(normalizer, row, D, square);
     }
     return RER_OK;

@@ -26,6 +26,7 @@ typedef struct rer_block {
     int64_t first, count;
     float *x;           /* [count, D] as read; min-max scaled where that is asked for */
     double *scale;      /* [count] factor that makes the row the one that is modelled */
+    double *square;     /* [count] squared length of the row as read */
     int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
 } rer_block;

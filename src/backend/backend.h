@@ -48,9 +48,9 @@ typedef struct rer_kernels {
     void (*add_scaled)(double *sum, const float *x, double scale, int64_t n);
     /* sum += x, a float block result into its double accumulator */
     void (*add_block)(double *sum, const float *x, int64_t n);
-    /* out = scale * x - mean, in double, then rounded */
-    void (*residual_f32)(float *out, const float *x, double scale, const double *mean, int64_t n);
-    void (*residual_f64)(double *out, const float *x, double scale, const double *mean, int64_t n);
+    /* out = scale * x - mean, in double, then rounded; returns its squared length */
+    double (*residual_f32)(float *out, const float *x, double scale, const double *mean, int64_t n);
+    double (*residual_f64)(double *out, const float *x, double scale, const double *mean, int64_t n);
     double (*dot_f32)(const float *a, const float *b, int64_t n);
     double (*dot_f64)(const double *a, const double *b, int64_t n);
     /* One row's products h_k = T.U_k become left-out squared errors in place:

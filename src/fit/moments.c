@@ -42,8 +42,7 @@ static rer_status load_for_means(void *context, int64_t item, void *scratch, rer
     loaded->squares = 0;
     for (int64_t i = 0; status == RER_OK && i < block->count; i++)
         if (block->code[i] >= 0)
-            loaded->squares += block->scale[i] * block->scale[i] *
-                               pass->run->kernels->sum_squares(block->x + i * pass->run->D, pass->run->D);
+            loaded->squares += block->scale[i] * block->scale[i] * block->square[i];
     return status;
 }
 
@@ -235,28 +234,34 @@ static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, in
     }
 }
 
-/* Residuals of the labelled rows, packed, in the place of the rows; returns how many. Far ones go
- * to loaded->far instead. `kept` [D] holds the row that its residual may overwrite. */
-static int64_t pack_residuals(const scatter_pass *pass, loaded_block *loaded, float *kept)
+/* Residuals of the labelled rows, packed, in the place of the rows; *packed says how many. Far ones,
+ * read once more since their residual may have overwritten them, go to loaded->far instead. */
+static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded, int64_t *packed, void *scratch,
+                                 rer_error *error)
 {
     const rer_block *block = &loaded->block;
     const rer_kernels *kernels = pass->run->kernels;
     int64_t D = pass->run->D, used = 0;
+    float *again = rer_carve(&scratch, D * (int64_t)sizeof(float));
     double limit = FAR_ROW * pass->moments->spread;
+    rer_status status = RER_OK;
     loaded->n_far = 0;
-    for (int64_t i = 0; i < block->count; i++) {
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         if (block->code[i] < 0)
             continue;
+        int64_t row = block->first + i;
         const double *mean = pass->moments->mean + block->code[i] * D;
-        float *residual = block->x + used * D;
-        memcpy(kept, block->x + i * D, (size_t)D * sizeof(float));
-        kernels->residual_f32(residual, kept, block->scale[i], mean, D);
-        if (loaded->n_far < FAR_MOST && kernels->sum_squares(residual, D) > limit)
-            kernels->residual_f64(loaded->far + loaded->n_far++ * D, kept, block->scale[i], mean, D);
-        else
+        double length = kernels->residual_f32(block->x + used * D, block->x + i * D, block->scale[i], mean, D);
+        if (length <= limit || loaded->n_far == FAR_MOST) {
             used++;
+            continue;
+        }
+        status = rer_dataset_rows_read(pass->run->data, row, 1, again, scratch, error);
+        if (status == RER_OK)
+            (void)kernels->residual_f64(loaded->far + loaded->n_far++ * D, again, block->scale[i], mean, D);
     }
-    return used;
+    *packed = used;
+    return status;
 }
 
 static rer_status load_for_scatter(void *context, int64_t item, void *scratch, rer_error *error)
@@ -275,9 +280,11 @@ static rer_status load_for_scatter(void *context, int64_t item, void *scratch, r
         return RER_OK;
     loaded->update = rer_carve(&scratch, D * D * (int64_t)sizeof(float));
     loaded->far = rer_carve(&scratch, FAR_MOST * D * (int64_t)sizeof(double));
-    int64_t packed = pack_residuals(pass, loaded, scratch);
-    rer_rank_update(loaded->update, block->x, packed, D);
-    return RER_OK;
+    int64_t packed = 0;
+    status = pack_residuals(pass, loaded, &packed, scratch, error);
+    if (status == RER_OK)
+        rer_rank_update(loaded->update, block->x, packed, D);
+    return status;
 }
 
 static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer_error *error)
@@ -311,7 +318,8 @@ rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer
         .to = .45,
         .items = rer_run_blocks(run),
         .scratch = rer_block_scratch(run) + update * (int64_t)sizeof(float) +
-                   run->D * (int64_t)(FAR_MOST * sizeof(double) + sizeof(float)) + (int64_t)sizeof(loaded_block) + 256,
+                   run->D * (int64_t)(FAR_MOST * sizeof(double) + sizeof(float)) + rer_dataset_scratch(run->data, 1) +
+                   (int64_t)sizeof(loaded_block) + 320,
         .work = load_for_scatter,
         .commit = add_to_scatter,
         .context = &pass,

@@ -31,8 +31,6 @@ typedef struct rer_row_sample {
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
                                rer_error *error);
-/* Room for `count` rows; on an error what was made is still to be freed. */
-rer_status rer_row_sample_make(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error);
 void rer_row_sample_free(rer_row_sample *sample);
 
 /* Pass 2: scatter [D, D] (lower triangle) = sum of r r', r the residuals of labelled rows; NULL

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "fit/moments.h"
 
-rer_status rer_row_sample_make(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
+static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
 {
     int64_t values = 0;
     sample->count = count;
@@ -44,7 +44,7 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
     }
     int64_t count = rer_min(most, usable);
     if (status == RER_OK)
-        status = rer_row_sample_make(&made, count, run->D, error);
+        status = allocate_sample(&made, count, run->D, error);
     for (int64_t i = 0; status == RER_OK && i < run->N && drawn < count; i++) {
         int32_t c = run->result->given[i];
         if (c < 0 || n[c] < 2 || (run->result->flags[i] & RER_FLAG_INVALID) != 0)

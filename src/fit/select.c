@@ -1,10 +1,9 @@
 /* Shrinkage a, temperature t and noise rate eta, chosen together by the left-out likelihood of the
  * labels seen, on a sample of rows (the model itself is that of all rows):
  *   p_k ~ n_k exp(-t d2_k / 2),   L = mean log[(1 - eta) p_c + eta (1 - p_c) / (C - 1)].
- * L has one maximum in a: every third value of a grid even in logit(a) is tried on a quarter of the
- * rows, then the best one and its neighbours on all of them, until it has smaller ones on both sides.
- * The values of one round are tried together: their metrics in parallel, then all their rows, then
- * their likelihoods. */
+ * L has one maximum in a: every third value of a grid even in logit(a) is tried, then the
+ * neighbours of the best until it has smaller ones on both sides. The values of one round are
+ * tried together: their metrics in parallel, then all their rows, then their likelihoods. */
 #include "fit/calibrate.h"
 #include "fit/centroid.h"
 #include "judge/likelihood.h"
@@ -13,7 +12,6 @@
 #include <string.h>
 
 #define GRID 12
-#define THIN 4
 #define GRID_LOW .02
 #define GRID_HIGH .95
 
@@ -193,52 +191,16 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
     return RER_OK;
 }
 
-/* Every THIN-th row of a sample. */
-static rer_status thin_out(rer_row_sample *thin, const rer_row_sample *sample, int64_t D, rer_error *error)
-{
-    int64_t count = (sample->count + THIN - 1) / THIN;
-    rer_status status = rer_row_sample_make(thin, count, D, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        thin->row[i] = sample->row[i * THIN];
-        thin->scale[i] = sample->scale[i * THIN];
-        thin->code[i] = sample->code[i * THIN];
-        memcpy(thin->x + i * D, sample->x + i * THIN * D, (size_t)D * sizeof(float));
-    }
-    return status;
-}
-
-/* Where to look more closely: the best of every third place, on a share of the rows. */
-static rer_status find_start(int *start, shrinkage_round *round, rer_error *error)
-{
-    const rer_row_sample *all = round->sample;
-    rer_row_sample thin = {0};
-    grid_search search = {.best = -1, .centroid = *round->model};
-    bool wanted[GRID], any = false;
-    for (int p = 0; p < GRID; p++)
-        wanted[p] = p % 3 == 1;
-    rer_status status = thin_out(&thin, all, round->model->D, error);
-    round->sample = &thin;
-    if (status == RER_OK)
-        status = try_places(&search, wanted, &any, round, error);
-    round->sample = all;
-    *start = search.best;
-    rer_centroid_clear(&search.centroid);
-    free(search.d2);
-    rer_row_sample_free(&thin);
-    return status;
-}
-
 static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_error *error)
 {
     bool wanted[GRID], more = true;
-    int start = 0;
-    rer_status status = find_start(&start, round, error);
     for (int p = 0; p < GRID; p++)
-        wanted[p] = p >= start - 1 && p <= start + 1;
+        wanted[p] = p % 3 == 1;
+    rer_status status = try_places(search, wanted, &more, round, error);
     while (status == RER_OK && more) {
-        status = try_places(search, wanted, &more, round, error);
         for (int p = 0; p < GRID; p++)
             wanted[p] = p == search->best - 1 || p == search->best + 1;
+        status = try_places(search, wanted, &more, round, error);
     }
     return status;
 }
