@@ -22,8 +22,7 @@ struct rer_result {
     char **names; /* [C] of the classes, owned */
     char **notes; /* [n_notes] */
     int n_notes;
-    rer_model *model;             /* NULL for results of rer_score */
-    const rer_model *scored_with; /* the model whose class names hold */
+    rer_model *model; /* NULL for results of rer_score */
 };
 
 #define RER_CHI_MAX 1e6
