@@ -35,8 +35,6 @@ static int run(const cli_arguments *arguments)
     return run_job(arguments, open_data, compute);
 }
 
-static const char *const refused[] = {"over", NULL};
-
 const cli_command analyze_command = {
     .name = "analyze",
     .usage = "X [y] [--out DIR] [options]",
@@ -44,6 +42,5 @@ const cli_command analyze_command = {
     .examples = {"rer analyze X.npy y.npy --out results", "rer analyze X.npy y.npy --reconstructor autoencoder --help"},
     .files_min = 1,
     .files_max = 2,
-    .refused = refused,
     .run = run,
 };

@@ -10,8 +10,13 @@ typedef struct file_option {
     size_t offset; /* of its member in `arguments`: bool for flags, else const char * */
 } file_option;
 
+/* One that belongs to a command alone hides the general one of the same name. */
+
 static const file_option file_options[] = {
     {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false, NULL}, offsetof(cli_arguments, out)},
+    {{"out", "FILE.csv", "none", "the same lines as a table", false, "rer sweep"}, offsetof(cli_arguments, out)},
+    {{"out", "FILE", "none", "the noisy labels: .npy, or .csv, .tsv, .txt with one a line", false, "rer noise"},
+     offsetof(cli_arguments, out)},
     {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false, NULL},
      offsetof(cli_arguments, save_model)},
     {{"errors", "FILE", "none", "all errors, classes x samples (.npy, Fortran order)", false, NULL},
@@ -21,8 +26,14 @@ static const file_option file_options[] = {
     {{"ids", "FILE", "none", "one name a row, carried into the outputs", false, NULL}, offsetof(cli_arguments, ids)},
     {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false, NULL},
      offsetof(cli_arguments, label_column)},
-    {{"over", "NAME=V,V,...", "none", "the option to vary, and its values", false, NULL},
+    {{"label-column", "NAME", "none", "column of a CSV y with the labels", false, "rer noise"},
+     offsetof(cli_arguments, label_column)},
+    {{"over", "NAME=V,V,...", "none", "the option to vary, and its values", false, "rer sweep"},
      offsetof(cli_arguments, over)},
+    {{"features", "FILE", "none", "features, for --type confidence", false, "rer noise"},
+     offsetof(cli_arguments, features)},
+    {{"human", "FILE", "none", "the other labels, for --type human", false, "rer noise"},
+     offsetof(cli_arguments, human)},
     {{"json", "", "off", "print summary.json instead of the summary", true, NULL}, offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
     {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},
@@ -49,11 +60,41 @@ static bool same_name(const char *a, const char *b, size_t length)
     return b[length] == 0;
 }
 
-static bool is_refused(const cli_command *command, const char *name)
+static bool is_listed(const char *const *names, const char *name)
 {
-    for (const char *const *refused = command->refused; refused != NULL && *refused != NULL; refused++)
-        if (same_name(*refused, name, strlen(*refused)))
+    for (; names != NULL && *names != NULL; names++)
+        if (same_name(*names, name, strlen(*names)))
             return true;
+    return false;
+}
+
+/* Whether the command has an option of its own of this name. */
+static bool is_hidden(const cli_command *command, const rer_option_info *info)
+{
+    for (int i = 0; i < N_FILE_OPTIONS; i++) {
+        const rer_option_info *own = &file_options[i].info;
+        if (own != info && own->only_for != NULL && rer_option_is_for(own, command->name) &&
+            strcmp(own->name, info->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool has_option(const cli_command *command, const rer_option_info *info)
+{
+    return rer_option_is_for(info, command->name) && !is_hidden(command, info) &&
+           !is_listed(command->refused, info->name) &&
+           (command->accepted == NULL || is_listed(command->accepted, info->name));
+}
+
+/* Whether another command has an option of this name. */
+static bool is_known(const char *name)
+{
+    for (int i = 0; i < N_FILE_OPTIONS + rer_options_count(); i++) {
+        const rer_option_info *info = i < N_FILE_OPTIONS ? &file_options[i].info : rer_options_info(i - N_FILE_OPTIONS);
+        if (same_name(name, info->name, strlen(name)))
+            return true;
+    }
     return false;
 }
 
@@ -62,7 +103,7 @@ const rer_option_info *command_option(const cli_command *command, int index)
     int total = N_FILE_OPTIONS + rer_options_count();
     for (int i = 0; i < total; i++) {
         const rer_option_info *info = i < N_FILE_OPTIONS ? &file_options[i].info : rer_options_info(i - N_FILE_OPTIONS);
-        if (!is_refused(command, info->name) && index-- == 0)
+        if (has_option(command, info) && index-- == 0)
             return info;
     }
     return NULL;
@@ -125,7 +166,7 @@ static const rer_option_info *find_option(const cli_command *command, const char
     (void)snprintf(word, sizeof word, "%.*s", (int)length, name);
     suggest(hint, sizeof hint, "--", word, option_name, command, N_FILE_OPTIONS + rer_options_count());
     (void)fail(error, RER_BAD_USAGE, "unknown option --%s%s%s (rer %s --help lists them)", word,
-               is_refused(command, word) ? ", which has no meaning here" : "", hint, command->name);
+               is_known(word) ? ", which has no meaning here" : "", hint, command->name);
     return NULL;
 }
 

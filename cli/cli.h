@@ -17,7 +17,7 @@ typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
     rer_options options;
-    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over;
+    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human;
     bool json, quiet, help;
 } cli_arguments;
 
@@ -28,10 +28,11 @@ typedef struct cli_command {
     const char *examples[2];
     int files_min, files_max;
     const char *const *refused;                 /* options that are not this command's, up to a NULL */
+    const char *const *accepted;                /* or the only ones that are */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
-extern const cli_command analyze_command, score_command, sweep_command;
+extern const cli_command analyze_command, score_command, sweep_command, noise_command;
 
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
 /* The option tables of a command one after the other; NULL past the last. */

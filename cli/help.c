@@ -23,7 +23,8 @@ static void print_option(const rer_option_info *info)
 /* Options of one reconstructor are shown when it is the one that was chosen. */
 static bool is_shown(const rer_option_info *info, const char *reconstructor)
 {
-    return info->only_for == NULL || strstr(info->only_for, reconstructor) != NULL;
+    return info->only_for == NULL || strncmp(info->only_for, "rer ", 4) == 0 ||
+           strstr(info->only_for, reconstructor) != NULL;
 }
 
 void print_command_help(const cli_command *command, const rer_options *options)

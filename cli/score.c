@@ -30,32 +30,11 @@ static int run(const cli_arguments *arguments)
 }
 
 /* What was decided when the model was fitted. */
-static const char *const refused[] = {"save-model",
-                                      "reconstructor",
-                                      "normalize",
-                                      "shrinkage",
-                                      "seed",
-                                      "over",
-                                      "folds",
-                                      "rank",
-                                      "fit-fraction",
-                                      "fit-samples",
-                                      "components",
-                                      "hidden",
-                                      "dropout",
-                                      "regularization",
-                                      "loss-weight",
-                                      "batch",
-                                      "neighbors",
-                                      "metric",
-                                      "learning-rate",
-                                      "repulsion",
-                                      "spread",
-                                      "min-dist",
-                                      "a",
-                                      "b",
-                                      "epochs",
-                                      NULL};
+static const char *const refused[] = {
+    "save-model",  "reconstructor", "normalize", "shrinkage", "seed",           "folds",       "rank",  "fit-fraction",
+    "fit-samples", "components",    "hidden",    "dropout",   "regularization", "loss-weight", "batch", "neighbors",
+    "metric",      "learning-rate", "repulsion", "spread",    "min-dist",       "a",           "b",     "epochs",
+    NULL};
 
 const cli_command score_command = {
     .name = "score",

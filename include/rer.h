@@ -71,6 +71,12 @@ typedef enum rer_reconstructor_kind {
 typedef enum rer_metric { RER_EUCLIDEAN, RER_COSINE } rer_metric;
 typedef enum rer_normalize { RER_NORMALIZE_AUTO, RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_noise_kind {
+    RER_NOISE_SYMMETRIC,  /* any other class */
+    RER_NOISE_ASYMMETRIC, /* the next class, the first one after the last */
+    RER_NOISE_CONFIDENCE, /* the wrong class that a classifier finds most probable */
+    RER_NOISE_HUMAN,      /* what another file of labels says */
+} rer_noise_kind;
 
 /* "auto" is RER_AUTO, "paper" is RER_PAPER where an option allows it. */
 #define RER_AUTO (-1e300)
@@ -102,6 +108,10 @@ typedef struct rer_options {
     double dropout, regularization, loss_weight, learning_rate, repulsion;
     double spread, min_dist;
     double a, b; /* of the curve 1 / (1 + a d^2b); RER_AUTO: from spread and min_dist */
+
+    /* label noise */
+    int32_t noise_type; /* rer_noise_kind */
+    double noise_rate;  /* share of the labels that become wrong */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);
@@ -116,11 +126,14 @@ typedef struct rer_option_info {
     const char *fallback; /* default as text: "auto" */
     const char *help;
     bool is_flag;
-    const char *only_for; /* reconstructors that it is for ("subspace autoencoder"); NULL: all */
+    const char
+        *only_for; /* reconstructors ("subspace autoencoder") or command ("rer noise") that it is for; NULL: all */
 } rer_option_info;
 
 RER_API int rer_options_count(void);
 RER_API const rer_option_info *rer_options_info(int index);
+/* Whether a command ("analyze") may have the option: those of one command are for no other. */
+RER_API bool rer_option_is_for(const rer_option_info *info, const char *command);
 /* The present value as text; the buffer is the caller's. */
 RER_API void rer_options_get(const rer_options *options, int index, char *text, int64_t size);
 
@@ -279,6 +292,28 @@ RER_API const char *rer_result_note(const rer_result *result, int index);
 RER_API rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error);
 /* summary.json as text; free() it. */
 RER_API rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error);
+
+/* ---- label noise ------------------------------------------------------------------------- */
+
+/* Wrong labels on purpose: noisy [N] is given [N] (classes 0..C-1, -1: no label) with round(noise_rate
+ * * labelled rows) of them changed, drawn without replacement. RER_NOISE_CONFIDENCE and
+ * RER_NOISE_HUMAN take the new class from target [N] (else NULL) and change only rows where it is
+ * another one: fewer where there are fewer. The same seed with a higher rate changes the same rows and
+ * more. *n_changed (may be NULL) becomes their number. */
+RER_API rer_status rer_noise_plant(int32_t *noisy, int64_t *n_changed, const int32_t *given, const int32_t *target,
+                                   int64_t N, int32_t C, const rer_options *options, rer_error *error);
+
+typedef struct rer_noise_summary {
+    int64_t n_labelled, n_changed;
+    int32_t n_classes;
+} rer_noise_summary;
+
+/* The labels of a file with noise, in the same form: an array keeps its type (.npy), texts stay texts
+ * (.npy, or one a line in .csv, .tsv, .txt). `human`: file with the other labels for RER_NOISE_HUMAN.
+ * files->features is for RER_NOISE_CONFIDENCE alone. */
+RER_API rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *files,
+                                  const char *human, const rer_options *options, const rer_progress *progress,
+                                  rer_error *error);
 
 #ifdef __cplusplus
 }

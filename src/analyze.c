@@ -186,38 +186,19 @@ rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_o
 
 /* ---- new rows against a model ------------------------------------------------------------ */
 
-typedef struct named_class {
-    const char *name;
-    int32_t class;
-} named_class;
-
-static int by_name(const void *left, const void *right)
-{
-    return strcmp(((const named_class *)left)->name, ((const named_class *)right)->name);
-}
-
 /* The data's classes in the model's numbers: map [data's C]. */
 static rer_status match_classes(int32_t *map, const rer_model *model, const rer_dataset *data, rer_error *error)
 {
-    named_class *sorted = NULL;
-    rer_status status = rer_allocate(&sorted, model->C, sizeof *sorted, "class names", error);
-    for (int32_t c = 0; status == RER_OK && c < model->C; c++)
-        sorted[c] = (named_class){model->names[c], c};
-    if (status == RER_OK)
-        qsort(sorted, (size_t)model->C, sizeof *sorted, by_name);
+    rer_status status = rer_labels_match(map, &data->labels, model->names, model->C, error);
     for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
-        named_class wanted = {data->labels.names.bytes + data->labels.names.offset[c], 0};
-        const named_class *found = bsearch(&wanted, sorted, (size_t)model->C, sizeof *sorted, by_name);
+        const char *name = data->labels.names.bytes + data->labels.names.offset[c];
         char quoted[80];
-        if (found == NULL)
-            status = rer_fail(
-                error, RER_BAD_INPUT, "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
-                data->features.name, rer_quote(quoted, sizeof quoted, wanted.name, (int64_t)strlen(wanted.name)),
-                model->C, model->names[0]);
-        else
-            map[c] = found->class;
+        if (map[c] < 0)
+            status =
+                rer_fail(error, RER_BAD_INPUT, "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
+                         data->features.name, rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)), model->C,
+                         model->names[0]);
     }
-    free(sorted);
     return status;
 }
 

@@ -70,6 +70,8 @@ static const option_row table[] = {
      NUMBER, AT(a), -1e6, 1e6},
     {{"b", "auto|X", "auto", "of the curve", false, "autoencoder"}, NUMBER, AT(b), -1e3, 1e3},
     {{"epochs", "N", "20", "draws of an edge of weight 1", false, "autoencoder"}, COUNT, AT(epochs), 1, 100000},
+    {{"type", "symmetric|asymmetric|confidence|human", "symmetric", "how the new class is chosen", false, "rer noise"}, CHOICE, AT(noise_type), 0, 0},
+    {{"rate", "0..1", "0.1", "share of the labels to change", false, "rer noise"}, NUMBER, AT(noise_rate), 0, 1},
 };
 /* clang-format on */
 
@@ -259,6 +261,12 @@ int rer_options_count(void)
 const rer_option_info *rer_options_info(int index)
 {
     return index >= 0 && index < ROWS ? &table[index].info : NULL;
+}
+
+bool rer_option_is_for(const rer_option_info *info, const char *command)
+{
+    bool of_command = info->only_for != NULL && strncmp(info->only_for, "rer ", 4) == 0;
+    return !of_command || strcmp(info->only_for + 4, command) == 0;
 }
 
 static void put_choice(char *text, int64_t size, const char *words, int32_t place)

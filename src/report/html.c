@@ -130,6 +130,8 @@ static rer_status put_options(const rer_page *page)
     rer_put(page->writer, "<dl class=\"options\">\n");
     for (int i = 0; i < rer_options_count(); i++) {
         char text[128];
+        if (!rer_option_is_for(rer_options_info(i), "analyze"))
+            continue;
         rer_options_get(&page->result->options, i, text, sizeof text);
         rer_put(page->writer, "<div><dt>");
         rer_put_html(page->writer, rer_options_info(i)->name);

@@ -87,6 +87,8 @@ static json_t *options_object(const rer_options *options)
     for (int i = 0; i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
         char text[128];
+        if (!rer_option_is_for(info, "analyze"))
+            continue;
         rer_options_get(options, i, text, sizeof text);
         object = checked(object, info->is_flag ? json_boolean(strcmp(text, "yes") == 0) : text_value(text), info->name);
     }

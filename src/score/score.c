@@ -144,17 +144,9 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
 /* Column i, one sample, is contiguous in Fortran order, so rows can be appended. */
 rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int64_t N, rer_error *error)
 {
-    char text[128];
-    unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, 118, 0};
+    int64_t shape[] = {C, N};
     rer_status status = rer_output_open(errors, path, error);
-    if (status != RER_OK)
-        return status;
-    int length =
-        snprintf(text, sizeof text, "{'descr': '<f4', 'fortran_order': True, 'shape': (%d, %lld), }", C, (long long)N);
-    memset(text + length, ' ', sizeof text - (size_t)length);
-    text[117] = '\n';
-    status = rer_output_write(errors, head, sizeof head, error);
-    return status == RER_OK ? rer_output_write(errors, text, 118, error) : status;
+    return status == RER_OK ? rer_output_npy_header(errors, "<f4", true, 2, shape, error) : status;
 }
 
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,

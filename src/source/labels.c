@@ -290,3 +290,21 @@ rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *er
     labels->names = names;
     return RER_OK;
 }
+
+rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error)
+{
+    named *sorted = NULL; /* [C] */
+    rer_status status = rer_allocate(&sorted, C, sizeof *sorted, "class names", error);
+    if (status != RER_OK)
+        return status;
+    for (int32_t i = 0; i < C; i++)
+        sorted[i] = (named){names[i], i};
+    qsort(sorted, (size_t)C, sizeof *sorted, by_bytes);
+    for (int32_t c = 0; c < labels->C; c++) {
+        named wanted = {rer_text(&labels->names, c), 0};
+        const named *found = bsearch(&wanted, sorted, (size_t)C, sizeof *sorted, by_bytes);
+        map[c] = found != NULL ? found->number : -1;
+    }
+    free(sorted);
+    return RER_OK;
+}
