@@ -53,29 +53,6 @@ static rer_status make_result(rer_result **result, int64_t N, int32_t C, const r
     return RER_OK;
 }
 
-/* Close run->pool when done. */
-static rer_status start_run(rer_run *run, rer_result *result, const rer_dataset *data, const rer_options *options,
-                            const rer_progress *progress, rer_error *error)
-{
-    rer_pool_settings settings = {
-        .threads = options->threads,
-        .memory = options->memory,
-        .progress = progress,
-        .enter = rer_backend_enter,
-        .leave = rer_backend_leave,
-    };
-    *run = (rer_run){
-        .data = data,
-        .options = options,
-        .kernels = rer_cpu_kernels(),
-        .result = result,
-        .N = data->N,
-        .D = data->D,
-        .C = result->C,
-    };
-    return rer_pool_open(&run->pool, &settings, error);
-}
-
 static void finish_summary(rer_result *result, const rer_model *model, const rer_dataset *data, double started)
 {
     rer_summary *summary = &result->summary;
@@ -151,7 +128,7 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         return status;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
     rer_run run = {0};
-    status = start_run(&run, made, data, options, progress, error);
+    status = rer_run_start(&run, made, data, options, progress, error);
     if (status == RER_OK)
         status = copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
@@ -230,7 +207,7 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     if (status != RER_OK)
         return status;
     rer_run run = {0};
-    status = start_run(&run, made, data, options, progress, error);
+    status = rer_run_start(&run, made, data, options, progress, error);
     if (status == RER_OK)
         status = copy_names(made, model->names, NULL, error);
     if (status == RER_OK)

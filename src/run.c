@@ -4,6 +4,28 @@
 #include <math.h>
 #include <string.h>
 
+rer_status rer_run_start(rer_run *run, rer_result *result, const rer_dataset *data, const rer_options *options,
+                         const rer_progress *progress, rer_error *error)
+{
+    rer_pool_settings settings = {
+        .threads = options->threads,
+        .memory = options->memory,
+        .progress = progress,
+        .enter = rer_backend_enter,
+        .leave = rer_backend_leave,
+    };
+    *run = (rer_run){
+        .data = data,
+        .options = options,
+        .kernels = rer_cpu_kernels(),
+        .result = result,
+        .N = data->N,
+        .D = data->D,
+        .C = result->C,
+    };
+    return rer_pool_open(&run->pool, &settings, error);
+}
+
 int64_t rer_run_blocks(const rer_run *run)
 {
     return (run->N + RER_BLOCK - 1) / RER_BLOCK;

@@ -38,6 +38,9 @@ static inline int64_t rer_block_row(const rer_block *block, int64_t i)
     return block->row != NULL ? block->row[i] : block->first + i;
 }
 
+/* Opens run->pool: close it when done. */
+rer_status rer_run_start(rer_run *run, rer_result *result, const rer_dataset *data, const rer_options *options,
+                         const rer_progress *progress, rer_error *error);
 int64_t rer_run_blocks(const rer_run *run);
 /* Bytes of scratch that a block needs. */
 int64_t rer_block_scratch(const rer_run *run);

@@ -6,6 +6,8 @@
  *   4. an edge is drawn floor(epochs w) times. */
 #include "fit/graph.h"
 
+#include "core/neighbor.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -15,29 +17,7 @@
 #define TILE 128
 #define SPARE 16 /* more candidates than neighbours: float products may swap those at the edge */
 
-typedef struct neighbor {
-    float distance;
-    int32_t index;
-} neighbor;
-
-static bool is_nearer(neighbor a, neighbor b)
-{
-    return a.distance != b.distance ? a.distance < b.distance : a.index < b.index;
-}
-
 /* ---- 1. neighbours ----------------------------------------------------------------------- */
-
-/* Keeps the k nearest in list [k], sorted, `used` so far. */
-static int64_t insert(neighbor *list, int64_t used, int64_t k, neighbor next)
-{
-    if (used == k && !is_nearer(next, list[k - 1]))
-        return used;
-    int64_t at = used < k ? used : k - 1;
-    for (; at > 0 && is_nearer(next, list[at - 1]); at--)
-        list[at] = list[at - 1];
-    list[at] = next;
-    return used < k ? used + 1 : k;
-}
 
 static double exact_distance(const float *a, const float *b, int64_t D)
 {
@@ -49,28 +29,29 @@ static double exact_distance(const float *a, const float *b, int64_t D)
 }
 
 /* The nearest others of row i: candidates by its products with all rows, then exactly. */
-static void search_row(neighbor *list, int64_t others, neighbor *candidates, int64_t room, const float *x,
+static void search_row(rer_neighbor *list, int64_t others, rer_neighbor *candidates, int64_t room, const float *x,
                        const double *square, const float *products, int64_t i, int64_t n, int64_t D)
 {
     int64_t used = 0, sorted = 0;
     for (int64_t j = 0; j < n; j++)
         if (j != i) {
             double d2 = square[i] + square[j] - 2 * (double)products[j];
-            used = insert(candidates, used, room, (neighbor){(float)d2, (int32_t)j});
+            used = rer_keep_nearest(candidates, used, room, (rer_neighbor){(float)d2, (int32_t)j});
         }
     for (int64_t e = 0; e < used; e++) {
         int32_t j = candidates[e].index;
-        sorted = insert(list, sorted, others, (neighbor){(float)exact_distance(x + i * D, x + j * D, D), j});
+        sorted =
+            rer_keep_nearest(list, sorted, others, (rer_neighbor){(float)exact_distance(x + i * D, x + j * D, D), j});
     }
 }
 
 /* lists [n, others]: indices and distances, nearest first. */
-static rer_status find_neighbors(neighbor *lists, const float *x, int64_t n, int64_t D, int64_t others,
+static rer_status find_neighbors(rer_neighbor *lists, const float *x, int64_t n, int64_t D, int64_t others,
                                  const rer_kernels *kernels, rer_error *error)
 {
     double *square = NULL;
     float *products = NULL; /* [tile, n] */
-    neighbor *candidates = NULL;
+    rer_neighbor *candidates = NULL;
     int64_t tile = rer_min(TILE, n), room = rer_min(others + SPARE, n - 1);
     rer_status status = rer_allocate(&square, n, sizeof *square, "neighbours", error);
     if (status == RER_OK)
@@ -98,7 +79,7 @@ static double membership(double distance, double rho, double sigma)
     return distance <= rho || sigma <= 0 ? 1 : exp(-(distance - rho) / sigma);
 }
 
-static double find_sigma(const neighbor *list, int64_t others, double rho, double target)
+static double find_sigma(const rer_neighbor *list, int64_t others, double rho, double target)
 {
     double low = 0, high = INFINITY, sigma = 1;
     for (int step = 0; step < BISECTIONS; step++) {
@@ -119,13 +100,13 @@ static double find_sigma(const neighbor *list, int64_t others, double rho, doubl
 }
 
 /* Turns the distances of every list into memberships. */
-static void set_memberships(neighbor *lists, int64_t n, int64_t others)
+static void set_memberships(rer_neighbor *lists, int64_t n, int64_t others)
 {
     double total = 0, target = log2((double)(others + 1));
     for (int64_t e = 0; e < n * others; e++)
         total += (double)lists[e].distance;
     for (int64_t i = 0; i < n; i++) {
-        neighbor *list = lists + i * others;
+        rer_neighbor *list = lists + i * others;
         double rho = 0, sum = 0;
         for (int64_t e = others - 1; e >= 0; e--) {
             sum += (double)list[e].distance;
@@ -143,14 +124,14 @@ static void set_memberships(neighbor *lists, int64_t n, int64_t others)
 
 static int by_index(const void *left, const void *right)
 {
-    const neighbor *a = left, *b = right;
+    const rer_neighbor *a = left, *b = right;
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
 /* Where `from` lists `to`, or NULL. Lists are sorted by index. */
-static const neighbor *find_entry(const neighbor *lists, int64_t others, int64_t from, int32_t to)
+static const rer_neighbor *find_entry(const rer_neighbor *lists, int64_t others, int64_t from, int32_t to)
 {
-    neighbor wanted = {.index = to};
+    rer_neighbor wanted = {.index = to};
     return bsearch(&wanted, lists + from * others, (size_t)others, sizeof wanted, by_index);
 }
 
@@ -163,7 +144,7 @@ static int by_ends(const void *left, const void *right)
 }
 
 /* Every i -> j of the lists, and j -> i where j does not list i. */
-static int64_t list_edges(rer_edge *edges, neighbor *lists, int64_t n, int64_t others)
+static int64_t list_edges(rer_edge *edges, rer_neighbor *lists, int64_t n, int64_t others)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < n; i++)
@@ -171,7 +152,7 @@ static int64_t list_edges(rer_edge *edges, neighbor *lists, int64_t n, int64_t o
     for (int64_t i = 0; i < n; i++)
         for (int64_t e = 0; e < others; e++) {
             int32_t j = lists[i * others + e].index;
-            const neighbor *entry = find_entry(lists, others, j, (int32_t)i);
+            const rer_neighbor *entry = find_entry(lists, others, j, (int32_t)i);
             /* In float, as umap-learn does it: 1 + w - w may be a little less than 1, and the floor of
              * 20 times it is 19 then. */
             float there = lists[i * others + e].distance, back = entry != NULL ? entry->distance : 0;
@@ -218,7 +199,7 @@ rer_status rer_graph_make(rer_graph *graph, const float *x, int64_t n, int64_t D
                           const rer_kernels *kernels, rer_error *error)
 {
     rer_graph made = {0};
-    neighbor *lists = NULL;
+    rer_neighbor *lists = NULL;
     float *unit = NULL;
     int64_t others = rer_min(settings->neighbors, n - 1) - 1;
     if (others < 1) { /* k = 1 is the sample alone: a graph without edges */

@@ -1,0 +1,67 @@
+/* Detectors: established ways to find wrong labels, on the same features and labels as ours, to
+ * compare with (rer bench) and to use (rer analyze --detector).
+ *
+ * A detection is one data set with its threads; labels can be exchanged without opening the data
+ * again. What several detectors need is made once and kept: neighbours as long as the detection,
+ * probabilities as long as the labels. */
+#ifndef RER_DETECT_H
+#define RER_DETECT_H
+
+#include "detect/neighbors.h"
+
+typedef struct rer_verdict {
+    double *mistakenness; /* [N] 0..1, high: the label is wrong; NaN: no label, or an invalid row */
+    int32_t *suggested;   /* [N] best class other than the label; -1: none */
+    bool *flagged;        /* [N] */
+    double noise_rate;    /* estimated share of wrong labels */
+} rer_verdict;
+
+typedef struct rer_detection {
+    rer_run run;         /* its result has given [N] and flags [N], nothing else */
+    rer_options options; /* what run.options points to */
+    rer_neighbors neighbors;
+} rer_detection;
+
+typedef struct rer_detector {
+    const char *name;
+    const char *help;
+    bool needs_class_embeddings; /* of the data set */
+    bool unit;                   /* confident learning: rows of unit length, else as they are */
+    double C;                    /* and the inverse of the penalty of its logistic regression */
+    bool margin;                 /* and the score: margin, else self-confidence */
+    bool rank;                   /* SimiFeat: flag the lowest of each class, else by vote */
+    rer_status (*run)(rer_verdict *verdict, rer_detection *detection, const struct rer_detector *detector,
+                      rer_error *error);
+} rer_detector;
+
+/* The table; NULL past its end, or where no detector has the name. */
+const rer_detector *rer_detector_at(int index);
+const rer_detector *rer_detector_named(const char *name);
+
+/* `labels` [N]: classes 0..C-1 of the data set, -1: none; NULL: the data set's own. The data set
+ * must stay; labels are copied. Of the options, threads, memory, seed and drop_invalid count. */
+rer_status rer_detection_open(rer_detection **detection, const rer_dataset *data, const int32_t *labels,
+                              const rer_options *options, const rer_progress *progress, rer_error *error);
+void rer_detection_relabel(rer_detection *detection, const int32_t *labels);
+void rer_detection_close(rer_detection *detection);
+
+/* Runs one detector; free the verdict. */
+rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector, rer_error *error);
+void rer_verdict_free(rer_verdict *verdict);
+
+/* ---- for the detectors -------------------------------------------------------------------- */
+
+/* The K = RER_LISTED nearest labelled rows of every row, by cosine; made when first asked for. */
+rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
+/* Labelled and valid. */
+static inline bool rer_is_judged(const rer_run *run, int64_t row)
+{
+    return run->result->given[row] >= 0 && (run->result->flags[row] & RER_FLAG_INVALID) == 0;
+}
+
+#define RER_VOTERS 10 /* neighbours that vote */
+
+rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                          rer_error *error);
+
+#endif
