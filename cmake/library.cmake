@@ -5,6 +5,7 @@ list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
 include(cmake/embed.cmake)
 rer_embed(RER_SOURCES rer_report_html src/report/report.html)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
+rer_embed(RER_SOURCES rer_chart_css src/report/chart.css)
 
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include

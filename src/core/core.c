@@ -102,29 +102,28 @@ rer_status rer_copy_text(char **out, const char *text, rer_error *error)
     return *out != NULL ? RER_OK : rer_fail(error, RER_SYSTEM, "out of memory: a text of %zu bytes", strlen(text));
 }
 
-/* Length of the UTF-8 character at `text`, 0 where it is malformed (RFC 3629). */
-static int utf8_length(const unsigned char *text, int64_t left)
+int rer_utf8_length(const char *text, int64_t left)
 {
-    unsigned char a = text[0];
+    const unsigned char *bytes = (const unsigned char *)text;
+    unsigned char a = bytes[0];
     if (a < 0x80)
         return 1;
     int length = a >= 0xF0 ? 4 : a >= 0xE0 ? 3 : 2;
     if (a < 0xC2 || a > 0xF4 || left < length)
         return 0;
     for (int i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
+        if ((bytes[i] & 0xC0) != 0x80)
             return 0;
-    bool overlong = (a == 0xE0 && text[1] < 0xA0) || (a == 0xF0 && text[1] < 0x90);
-    bool surrogate = a == 0xED && text[1] > 0x9F;
-    bool too_large = a == 0xF4 && text[1] > 0x8F;
+    bool overlong = (a == 0xE0 && bytes[1] < 0xA0) || (a == 0xF0 && bytes[1] < 0x90);
+    bool surrogate = a == 0xED && bytes[1] > 0x9F;
+    bool too_large = a == 0xF4 && bytes[1] > 0x8F;
     return overlong || surrogate || too_large ? 0 : length;
 }
 
 bool rer_is_utf8(const char *text, int64_t length)
 {
-    const unsigned char *bytes = (const unsigned char *)text;
     for (int64_t i = 0; i < length;) {
-        int step = utf8_length(bytes + i, length - i);
+        int step = rer_utf8_length(text + i, length - i);
         if (step == 0)
             return false;
         i += step;
@@ -137,7 +136,7 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
     const unsigned char *bytes = (const unsigned char *)text;
     int64_t used = 0;
     for (int64_t i = 0; i < length;) {
-        int step = utf8_length(bytes + i, length - i);
+        int step = rer_utf8_length(text + i, length - i);
         if (used + 8 > size) { /* no room for one more and the ellipsis */
             memcpy(buffer + used, "...", 3);
             used += 3;

@@ -27,6 +27,8 @@ bool rer_product(int64_t a, int64_t b, int64_t *out);
  * cut. Returns `buffer`. */
 const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length);
 
+/* Bytes of the UTF-8 character at `text` of which `left` bytes are left, 0 where it is malformed (RFC 3629). */
+int rer_utf8_length(const char *text, int64_t left);
 bool rer_is_utf8(const char *text, int64_t length);
 
 static inline int64_t rer_min(int64_t a, int64_t b)

@@ -8,16 +8,50 @@
 void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error)
 {
     writer->output = output;
+    writer->text = NULL;
+    writer->length = writer->capacity = 0;
     writer->error = error;
     writer->status = RER_OK;
     writer->used = 0;
 }
 
+void rer_writer_start_memory(rer_writer *writer, rer_error *error)
+{
+    rer_writer_start(writer, NULL, error);
+}
+
+static rer_status append(rer_writer *writer)
+{
+    int64_t needed = writer->length + writer->used + 1;
+    rer_status status = rer_grow(&writer->text, &writer->capacity, needed, 1, "a text", writer->error);
+    if (status != RER_OK)
+        return status;
+    memcpy(writer->text + writer->length, writer->buffer, (size_t)writer->used);
+    writer->length += writer->used;
+    writer->text[writer->length] = 0;
+    return RER_OK;
+}
+
 static void flush(rer_writer *writer)
 {
-    if (writer->status == RER_OK)
+    if (writer->status == RER_OK && writer->output == NULL)
+        writer->status = append(writer);
+    else if (writer->status == RER_OK)
         writer->status = rer_output_write(writer->output, writer->buffer, writer->used, writer->error);
     writer->used = 0;
+}
+
+rer_status rer_writer_end_memory(rer_writer *writer, char **text, int64_t *length)
+{
+    flush(writer);
+    if (writer->status != RER_OK) {
+        free(writer->text);
+        return writer->status;
+    }
+    *text = writer->text;
+    if (length != NULL)
+        *length = writer->length;
+    return RER_OK;
 }
 
 rer_status rer_writer_end(rer_writer *writer)
@@ -132,8 +166,11 @@ void rer_put_cell(rer_writer *writer, const char *text)
     rer_put(writer, "\"");
 }
 
-static const char *html_entity(unsigned char byte)
+/* What stands for the character of `length` bytes (0: malformed), or NULL: itself. */
+static const char *html_entity(const char *at, int length)
 {
+    static const char replacement[] = "&#xFFFD;";
+    unsigned char byte = (unsigned char)*at;
     switch (byte) {
     case '&':
         return "&amp;";
@@ -148,24 +185,33 @@ static const char *html_entity(unsigned char byte)
     case '\t':
     case '\n':
         return NULL;
+    case 0xC2: /* U+0080 to U+009F */
+        return length == 2 && (unsigned char)at[1] < 0xA0 ? replacement : NULL;
+    case 0xEF: /* U+FFFE and U+FFFF */
+        return length == 3 && (unsigned char)at[1] == 0xBF && (unsigned char)at[2] >= 0xBE ? replacement : NULL;
     default:
-        return byte < 0x20 || byte == 0x7F ? "&#xFFFD;" : NULL; /* HTML has no control characters */
+        return length == 0 || byte < 0x20 || byte == 0x7F ? replacement : NULL;
     }
 }
 
 void rer_put_html(rer_writer *writer, const char *text)
 {
     const char *start = text;
-    for (; text != NULL && *text != 0; text++) {
-        const char *entity = html_entity((unsigned char)*text);
-        if (entity == NULL)
-            continue;
-        rer_put_bytes(writer, start, text - start);
-        rer_put(writer, entity);
-        start = text + 1;
+    if (text == NULL)
+        return;
+    for (const char *end = text + strlen(text); text < end;) {
+        int length = rer_utf8_length(text, end - text);
+        const char *entity = html_entity(text, length);
+        if (length == 0 && entity == NULL)
+            entity = "&#xFFFD;"; /* a lead byte alone */
+        if (entity != NULL) {
+            rer_put_bytes(writer, start, text - start);
+            rer_put(writer, entity);
+            start = text + rer_max(length, 1);
+        }
+        text += rer_max(length, 1);
     }
-    if (text != NULL)
-        rer_put_bytes(writer, start, text - start);
+    rer_put_bytes(writer, start, text - start);
 }
 
 void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count)

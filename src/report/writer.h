@@ -8,7 +8,9 @@
 #define RER_NUMBER_MAX 40 /* bytes that rer_format_number needs at most */
 
 typedef struct rer_writer {
-    rer_output *output;
+    rer_output *output; /* NULL: to memory */
+    char *text;         /* what was flushed to memory */
+    int64_t length, capacity;
     rer_error *error;
     rer_status status;
     int64_t used;
@@ -17,6 +19,9 @@ typedef struct rer_writer {
 
 void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error);
 rer_status rer_writer_end(rer_writer *writer);
+/* The same into memory: *text ends in a zero; free() it. */
+void rer_writer_start_memory(rer_writer *writer, rer_error *error);
+rer_status rer_writer_end_memory(rer_writer *writer, char **text, int64_t *length);
 
 void rer_put_bytes(rer_writer *writer, const char *bytes, int64_t count);
 void rer_put(rer_writer *writer, const char *text);
@@ -30,7 +35,8 @@ void rer_put_count(rer_writer *writer, int64_t value);
 void rer_put_percent(rer_writer *writer, double share);
 /* Three decimals, for people; a dash for NaN. */
 void rer_put_decimal(rer_writer *writer, double value);
-/* User text: as a CSV cell (RFC 4180), in HTML text or attributes. NULL writes nothing. */
+/* User text: as a CSV cell (RFC 4180), in HTML and SVG text or attributes. NULL writes nothing. What is no
+ * character there (control characters, malformed UTF-8) becomes U+FFFD. */
 void rer_put_cell(rer_writer *writer, const char *text);
 void rer_put_html(rer_writer *writer, const char *text);
 void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count);

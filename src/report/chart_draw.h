@@ -1,0 +1,69 @@
+/* What the files that draw charts share. */
+#ifndef RER_CHART_DRAW_H
+#define RER_CHART_DRAW_H
+
+#include "report/chart.h"
+
+typedef struct rer_scale { /* value -> pixel */
+    double low, high;      /* log10 of the ends where `log` */
+    double from, to;       /* pixels */
+    bool log;
+} rer_scale;
+
+#define RER_TICKS_MAX 16
+/* Whether the value has a place: a number, and above 0 on a log axis. */
+bool rer_scale_shows(const rer_scale *scale, double value);
+double rer_scale_at(const rer_scale *scale, double value);
+/* Round numbers in low..high, about `wanted` of them; returns how many. */
+int rer_ticks(double low, double high, bool log, int wanted, double *ticks);
+/* Widens low..high to round numbers, about `wanted` steps apart. */
+void rer_ticks_widen(double *low, double *high, bool log, int wanted);
+
+#define RER_CHART_TEXT 48
+/* "12,500", "0.25", "1.5M", "10 %": as many digits as a step needs. Independent of the locale. */
+const char *rer_tick_text(char text[RER_CHART_TEXT], double value, double step, bool percent);
+/* Four digits, for what is shown when pointed at. */
+const char *rer_value_text(char text[RER_CHART_TEXT], double value, bool percent);
+
+void rer_put_pixel(rer_writer *writer, double value); /* two decimals at most */
+/* name="value" of an attribute in pixels, with a space before it. */
+void rer_put_place(rer_writer *writer, const char *name, double value);
+/* User text of at most `most` characters, "…" at the end of what was cut. */
+void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
+int64_t rer_text_length(const char *text); /* characters */
+/* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */
+void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most);
+/* <svg ...> with what makes a file of its own where `alone`, and its end. */
+void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description,
+                   bool alone);
+void rer_svg_end(rer_writer *writer);
+/* Runs `put` into a new file. */
+typedef void rer_svg_putter(rer_writer *writer, const void *what, bool alone);
+rer_status rer_svg_write(rer_svg_putter *put, const void *what, const char *path, rer_error *error);
+
+/* ---- a chart with two axes: chart.c, its marks: chart_marks.c --------------------------------- */
+
+enum { RER_NAME_MAX = 28, RER_LEGEND_MAX = 60 }; /* characters of a category, of a series in the legend */
+
+typedef struct rer_plot {
+    rer_writer *writer;
+    const rer_chart *chart;
+    rer_scale x, y;
+    double width, height;            /* of the whole */
+    double left, right, top, bottom; /* of the plot */
+    double ticks[2][RER_TICKS_MAX];
+    int n_ticks[2];
+    int n_bars;       /* series of bars, which share the room of a category */
+    bool bars_across; /* along x */
+    bool slanted;     /* names of x */
+} rer_plot;
+
+void rer_plot_series(const rer_plot *p, int i, int turn); /* bars: the `turn`th of p->n_bars side by side */
+int rer_plot_color(const rer_chart *chart, int i);        /* 1 to RER_COLORS */
+/* Elements left open for a <title>: "<rect ...>" between two corners, "<circle ..." or "<polygon ...". */
+void rer_plot_rectangle(const rer_plot *p, int color, double x1, double y1, double x2, double y2);
+void rer_plot_shape(const rer_plot *p, int color, double x, double y, double r);
+void rer_plot_class(const rer_plot *p, const char *mark, int color, const char *more); /* class="mark cN more" */
+void rer_plot_point(const rer_plot *p, double x, double y);                            /* "x y" */
+
+#endif
