@@ -6,6 +6,8 @@ include(cmake/embed.cmake)
 rer_embed(RER_SOURCES rer_report_html src/report/report.html)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
 rer_embed(RER_SOURCES rer_chart_css src/report/chart.css)
+rer_embed(RER_SOURCES rer_frame_css src/report/frame.css)
+rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
 
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include

@@ -94,4 +94,9 @@ rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error
 void rer_histogram_count(const double *values, int64_t n, double low, double high, int64_t bins, double *edges,
                          double *counts);
 
+#define RER_CHART_TEXT 48
+/* A number with a fixed count of decimals and commas between thousands, a dash for NaN; the same in
+ * every locale. */
+const char *rer_fixed_text(char text[RER_CHART_TEXT], double value, int decimals);
+
 #endif

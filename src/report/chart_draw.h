@@ -19,7 +19,6 @@ int rer_ticks(double low, double high, bool log, int wanted, double *ticks);
 /* Widens low..high to round numbers, about `wanted` steps apart. */
 void rer_ticks_widen(double *low, double *high, bool log, int wanted);
 
-#define RER_CHART_TEXT 48
 /* "12,500", "0.25", "1.5M", "10 %": as many digits as a step needs. Independent of the locale. */
 const char *rer_tick_text(char text[RER_CHART_TEXT], double value, double step, bool percent);
 /* Four digits, for what is shown when pointed at. */

@@ -132,6 +132,17 @@ static int fixed_text(char *out, double value, int decimals)
     return used;
 }
 
+const char *rer_fixed_text(char text[RER_CHART_TEXT], double value, int decimals)
+{
+    if (isnan(value))
+        (void)snprintf(text, RER_CHART_TEXT, "–");
+    else if (fabs(value) < 1e9)
+        (void)fixed_text(text, value, decimals);
+    else
+        (void)rer_value_text(text, value, false);
+    return text;
+}
+
 static const char *number_text(char text[RER_CHART_TEXT], double value, double step, bool percent)
 {
     static const char units[] = " kMGTP";
@@ -154,8 +165,8 @@ static const char *number_text(char text[RER_CHART_TEXT], double value, double s
     double shown = step * pow(10, decimals); /* 2.5 has one decimal more than its size says */
     decimals += fabs(shown - round(shown)) > 1e-6;
     decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
-    if (!isfinite(value) || fabs(value) >= 1e9) {
-        (void)snprintf(text, RER_CHART_TEXT, "%s", isnan(value) ? "–" : value > 0 ? "∞" : "−∞");
+    if (isnan(value) || fabs(value) >= 1e9) {
+        (void)(isnan(value) ? snprintf(text, RER_CHART_TEXT, "–") : rer_format_number(text, (float)(value * factor)));
         return text;
     }
     int used = fixed_text(text, value, decimals);
@@ -257,7 +268,8 @@ void rer_svg_start(rer_writer *writer, double width, double height, const char *
 {
     if (alone)
         rer_put(writer, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    rer_put(writer, "<svg class=\"chart\" role=\"img\" aria-label=\"");
+    rer_put(writer, width > 460 ? "<svg class=\"chart wide\"" : "<svg class=\"chart\"");
+    rer_put(writer, " role=\"img\" aria-label=\"");
     rer_put_html(writer, description != NULL ? description : title);
     rer_put(writer, "\" viewBox=\"0 0 ");
     rer_put_pixel(writer, width);

@@ -5,3 +5,14 @@ add_executable(draw_chart report/draw_chart.c)
 target_link_libraries(draw_chart PRIVATE rer_static)
 add_test(NAME report.chart_positions COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_chart.py)
 set_tests_properties(report.chart_positions PROPERTIES LABELS once ENVIRONMENT "RER_DRAW=$<TARGET_FILE:draw_chart>")
+
+# Pages in a real browser; skipped where there is no Chromium. RER_PYTHON needs playwright. Screenshots stay in shots/.
+add_executable(make_page report/make_page.c)
+target_link_libraries(make_page PRIVATE rer_static)
+if(NOT RER_SANITIZE)
+    foreach(name frame)
+        add_test(NAME report.browser_${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
+        set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT
+            "RER_MAKE_PAGE=$<TARGET_FILE:make_page>;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SHOTS=${PROJECT_BINARY_DIR}/shots")
+    endforeach()
+endif()
