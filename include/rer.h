@@ -186,6 +186,13 @@ RER_API rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features
                                     const rer_options *options, rer_error *error);
 RER_API void rer_dataset_free(rer_dataset *data);
 
+/* Labels, class names and ids for a data set that is open already, copied; they replace those that
+ * are there. Names [count] are in the order of the sorted labels, ids [count] in that of the rows. */
+RER_API rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error);
+RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count,
+                                               rer_error *error);
+RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error);
+
 RER_API int64_t rer_dataset_rows(const rer_dataset *data);
 RER_API int64_t rer_dataset_columns(const rer_dataset *data);
 RER_API int32_t rer_dataset_classes(const rer_dataset *data);
@@ -209,6 +216,10 @@ RER_API const rer_model *rer_result_model(const rer_result *result);
 RER_API rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error);
 RER_API rer_status rer_model_load(rer_model **model, const char *path, rer_error *error);
 RER_API void rer_model_free(rer_model *model);
+/* What rows it is for, and the classes in their order. */
+RER_API int64_t rer_model_columns(const rer_model *model);
+RER_API int32_t rer_model_classes(const rer_model *model);
+RER_API const char *rer_model_class_name(const rer_model *model, int32_t c);
 
 /* Scores rows as new ones (nothing is left out) against a model. Labels are matched to the
  * model's classes by name; a label that the model does not know is an error. */

@@ -50,6 +50,21 @@ void rer_model_free(rer_model *model)
     free(model);
 }
 
+int64_t rer_model_columns(const rer_model *model)
+{
+    return model->D;
+}
+
+int32_t rer_model_classes(const rer_model *model)
+{
+    return model->C;
+}
+
+const char *rer_model_class_name(const rer_model *model, int32_t c)
+{
+    return c >= 0 && c < model->C ? model->names[c] : NULL;
+}
+
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error)
 {
     rer_model *made = NULL;

@@ -243,19 +243,49 @@ static rer_status wrap_view(rer_array *array, const rer_view *view, const char *
     return RER_OK;
 }
 
-static rer_status wrap_labels(rer_dataset *data, const rer_view *view, rer_error *error)
+rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
 {
     rer_array array = {.fd = -1};
-    rer_status status = wrap_view(&array, view, "labels", error);
+    rer_labels made = {0};
+    rer_status status = wrap_view(&array, labels, "labels", error);
     if (status == RER_OK)
-        status = rer_labels_from_array(&data->labels, &array, error);
-    if (status == RER_OK && data->labels.N != data->N)
+        status = rer_labels_from_array(&made, &array, error);
+    if (status == RER_OK && made.N != data->N)
         status = rer_fail(error, RER_BAD_INPUT, "%lld labels but %lld rows of features; each row needs one label",
-                          (long long)data->labels.N, (long long)data->N);
+                          (long long)made.N, (long long)data->N);
+    rer_array_close(&array);
+    if (status != RER_OK) {
+        rer_labels_free(&made);
+        return status;
+    }
+    rer_labels_free(&data->labels);
+    data->labels = made;
+    data->labels_checksum = labels_checksum(&data->labels);
+    return RER_OK;
+}
+
+rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count, rer_error *error)
+{
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "class names need labels");
+    rer_status status = rer_labels_set_names(&data->labels, names, count, error);
     if (status == RER_OK)
         data->labels_checksum = labels_checksum(&data->labels);
-    rer_array_close(&array);
     return status;
+}
+
+rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error)
+{
+    rer_texts texts = {0};
+    if (count != data->N)
+        return rer_fail(error, RER_BAD_INPUT, "%lld ids but %lld rows of features; give one a row", (long long)count,
+                        (long long)data->N);
+    rer_status status = rer_texts_copy(&texts, ids, count, "ids", error);
+    if (status != RER_OK)
+        return status;
+    rer_texts_free(&data->ids);
+    data->ids = texts;
+    return RER_OK;
 }
 
 rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
@@ -269,7 +299,7 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     if (status == RER_OK)
         status = describe(wrapped, options, error);
     if (status == RER_OK && labels != NULL)
-        status = wrap_labels(wrapped, labels, error);
+        status = rer_dataset_set_labels(wrapped, labels, error);
     if (status != RER_OK) {
         rer_dataset_free(wrapped);
         return status;

@@ -269,26 +269,40 @@ rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer
     return status;
 }
 
+/* `*names` belong to the labels afterwards, whatever happens. */
+static rer_status take_names(rer_labels *labels, rer_texts *names, const char *source, rer_error *error)
+{
+    rer_status status = RER_OK;
+    if (names->count != labels->C)
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s: has %lld class names but the labels have %d classes; give one "
+                          "name a line, in the order of the sorted labels",
+                          source, (long long)names->count, labels->C);
+    for (int64_t c = 0; c < names->count && status == RER_OK; c++)
+        if (rer_text(names, c)[0] == 0)
+            status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld is empty where the name of class '%s' should be",
+                              source, (long long)c + 1, rer_text(&labels->names, c));
+    if (status != RER_OK) {
+        rer_texts_free(names);
+        return status;
+    }
+    rer_texts_free(&labels->names);
+    labels->names = *names;
+    return RER_OK;
+}
+
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error)
 {
     rer_texts names = {0};
     rer_status status = rer_texts_open(&names, path, NULL, labels->C, error);
-    if (status == RER_OK && names.count != labels->C)
-        status = rer_fail(error, RER_BAD_INPUT,
-                          "%s: has %lld class names but the labels have %d classes; give one "
-                          "name a line, in the order of the sorted labels",
-                          path, (long long)names.count, labels->C);
-    for (int64_t c = 0; c < names.count && status == RER_OK; c++)
-        if (rer_text(&names, c)[0] == 0)
-            status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld is empty where the name of class '%s' should be",
-                              path, (long long)c + 1, rer_text(&labels->names, c));
-    if (status != RER_OK) {
-        rer_texts_free(&names);
-        return status;
-    }
-    rer_texts_free(&labels->names);
-    labels->names = names;
-    return RER_OK;
+    return status == RER_OK ? take_names(labels, &names, path, error) : status;
+}
+
+rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, int64_t count, rer_error *error)
+{
+    rer_texts texts = {0};
+    rer_status status = rer_texts_copy(&texts, names, count, "class names", error);
+    return status == RER_OK ? take_names(labels, &texts, "class names", error) : status;
 }
 
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error)

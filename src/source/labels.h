@@ -20,6 +20,7 @@ rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, con
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error);
 /* map [labels->C] becomes the place of each class among `names` [C], -1 where it is not there. */
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error);
+rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, int64_t count, rer_error *error);
 void rer_labels_free(rer_labels *labels);
 
 #endif

@@ -46,6 +46,19 @@ rer_status rer_texts_add_checked(rer_texts_builder *builder, const char *text, i
     return rer_texts_add(builder, text, length, error);
 }
 
+rer_status rer_texts_copy(rer_texts *texts, const char *const *from, int64_t count, const char *name, rer_error *error)
+{
+    rer_texts_builder builder = {0};
+    rer_status status = RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        status = rer_texts_add_checked(&builder, from[i], (int64_t)strlen(from[i]), name, "row", i, error);
+    if (status == RER_OK)
+        *texts = builder.texts;
+    else
+        rer_texts_free(&builder.texts);
+    return status;
+}
+
 /* ---- arrays ------------------------------------------------------------------------------ */
 
 rer_status rer_array_check_column(const rer_array *array, const char *what, rer_error *error)

@@ -15,6 +15,9 @@ rer_status rer_texts_add(rer_texts_builder *builder, const char *text, int64_t l
 rer_status rer_texts_add_checked(rer_texts_builder *builder, const char *text, int64_t length, const char *name,
                                  const char *unit, int64_t place, rer_error *error);
 
+/* A copy of `count` texts, which must be UTF-8; `name` is what they are, for messages. */
+rer_status rer_texts_copy(rer_texts *texts, const char *const *from, int64_t count, const char *name, rer_error *error);
+
 static inline const char *rer_text(const rer_texts *texts, int64_t i)
 {
     return texts->bytes + texts->offset[i];

@@ -159,6 +159,42 @@ static void test_memory(void **state)
     assert_null(data);
 }
 
+/* Labels, names and ids given later make the data set that files of them would have made. */
+static void test_set_later(void **state)
+{
+    (void)state;
+    rer_error error = {0};
+    static const char *const names[] = {"Apple", "Banana"}, *const ids[] = {"r0", "r1", "r2"};
+    rer_files files = {.features = write_features("x.npy"),
+                       .labels = write_text("y.csv", "b\n\na\n"),
+                       .ids = write_text("ids.txt", "r0\nr1\nr2\n"),
+                       .class_names = write_text("names.txt", "Apple\nBanana\n")};
+    rer_dataset *expected = open_data(&files, RER_HOG);
+    files = (rer_files){.features = files.features};
+    rer_dataset *data = open_data(&files, RER_HOG);
+    rer_view labels = {.data = "b\0a", .dtype = RER_BYTES, .item_size = 1, .rank = 1, .shape = {3}};
+    assert_int_equal(rer_dataset_set_class_names(data, names, 2, &error), RER_BAD_USAGE); /* no labels yet */
+    error = (rer_error){0};
+    assert_int_equal(rer_dataset_set_labels(data, &labels, &error), RER_OK);
+    assert_int_equal(rer_dataset_set_class_names(data, names, 2, &error), RER_OK);
+    assert_int_equal(rer_dataset_set_ids(data, ids, 3, &error), RER_OK);
+    assert_true(data->labels_checksum == expected->labels_checksum); /* of all codes and names */
+    for (int64_t row = 0; row < 3; row++)
+        assert_string_equal(rer_dataset_id(data, row), rer_dataset_id(expected, row));
+
+    assert_int_equal(rer_dataset_set_class_names(data, names, 1, &error), RER_BAD_INPUT);
+    assert_bad_input(&error, "1 class names", "2 classes", NULL);
+    error = (rer_error){0};
+    assert_int_equal(rer_dataset_set_ids(data, ids, 2, &error), RER_BAD_INPUT);
+    assert_bad_input(&error, "2 ids", "3 rows", NULL);
+    error = (rer_error){0};
+    labels.shape[0] = 2;
+    assert_int_equal(rer_dataset_set_labels(data, &labels, &error), RER_BAD_INPUT);
+    assert_true(data->labels_checksum == expected->labels_checksum); /* unchanged on errors */
+    rer_dataset_free(data);
+    rer_dataset_free(expected);
+}
+
 static void test_checksums(void **state)
 {
     (void)state;
@@ -220,14 +256,9 @@ static void test_bad_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_everything_together),
-        FILES_TEST(test_label_columns),
-        FILES_TEST(test_pictures),
-        FILES_TEST(test_descriptor),
-        FILES_TEST(test_memory),
-        FILES_TEST(test_checksums),
-        FILES_TEST(test_bad_data),
-        FILES_TEST(test_bad_usage),
+        FILES_TEST(test_everything_together), FILES_TEST(test_label_columns), FILES_TEST(test_pictures),
+        FILES_TEST(test_descriptor),          FILES_TEST(test_memory),        FILES_TEST(test_set_later),
+        FILES_TEST(test_checksums),           FILES_TEST(test_bad_data),      FILES_TEST(test_bad_usage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
