@@ -14,6 +14,6 @@ if [ "${have%%.*}" != $version ]; then
 fi
 case $1 in
 format) scripts/sources.sh | xargs clang-format --dry-run --Werror ;;
-tidy) find src cli -name '*.c' | sort | xargs -P 2 -n 1 clang-tidy -p "$2" --quiet 2>/dev/null ;;
+tidy) find src cli $(grep -q python/module "$2/compile_commands.json" && echo python/module) -name '*.c' | sort | xargs -P 2 -n 1 clang-tidy -p "$2" --quiet 2>/dev/null ;;
 *) exit 2 ;;
 esac

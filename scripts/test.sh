@@ -51,7 +51,7 @@ if [ ! -d ../shared/data ]; then
     without=shared
 fi
 run=(env)
-suite release "$build" "$without$slow" --
+suite release "$build" "$without$slow" -- -DRER_PYTHON_MODULE=ON -DPython_EXECUTABLE="$build/venv/bin/python"
 suite asan "$build/asan" "once|$without$slow" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
 # ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
 ! setarch -R true 2>/dev/null || run=(setarch -R)

@@ -1,0 +1,184 @@
+/* The module itself: its functions, what they share, and the table of options. */
+#include "module.h"
+
+#include <errno.h>
+#include <string.h>
+
+PyObject *raise_error(const rer_error *error)
+{
+    PyObject *kind = PyExc_ValueError;
+    if (error->status == RER_SYSTEM)
+        kind = strncmp(error->message, "out of memory", 13) == 0 ? PyExc_MemoryError : PyExc_OSError;
+    if (strstr(error->message, strerror(ENOENT)) != NULL)
+        kind = PyExc_FileNotFoundError;
+    PyErr_SetString(kind, error->message);
+    return NULL;
+}
+
+void *make_object(PyObject *module, size_t type_offset)
+{
+    PyTypeObject *type = *(PyTypeObject **)(void *)((char *)PyModule_GetState(module) + type_offset);
+    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+
+int read_options(rer_options *options, PyObject *dict)
+{
+    PyObject *name, *value;
+    Py_ssize_t place = 0;
+    *options = rer_options_default();
+    while (PyDict_Next(dict, &place, &name, &value)) {
+        rer_error error = {0};
+        const char *name_text = PyUnicode_AsUTF8AndSize(name, NULL);
+        const char *value_text = name_text != NULL ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
+        if (value_text == NULL)
+            return -1;
+        if (rer_options_set(options, name_text, value_text, &error) != RER_OK) {
+            (void)raise_error(&error);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+const char **read_texts(PyObject *sequence, Py_ssize_t *count, PyObject **keep)
+{
+    PyObject *list = PySequence_List(sequence);
+    if (list == NULL)
+        return NULL;
+    Py_ssize_t n = PyList_Size(list);
+    const char **texts = PyMem_Malloc((size_t)(n > 0 ? n : 1) * sizeof *texts);
+    if (texts == NULL)
+        (void)PyErr_NoMemory();
+    for (Py_ssize_t i = 0; texts != NULL && i < n; i++) {
+        Py_ssize_t length;
+        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), &length);
+        bool whole = texts[i] != NULL && strlen(texts[i]) == (size_t)length;
+        if (texts[i] != NULL && !whole)
+            (void)PyErr_Format(PyExc_ValueError, "text %zd has a zero character", i);
+        if (!whole) {
+            PyMem_Free(texts);
+            texts = NULL;
+        }
+    }
+    if (texts == NULL) {
+        Py_DECREF(list);
+        return NULL;
+    }
+    *count = n;
+    *keep = list;
+    return texts;
+}
+
+/* ---- progress ---------------------------------------------------------------------------- */
+
+/* Called in the thread that called the library. Signal handlers run in the main thread alone:
+ * elsewhere PyErr_CheckSignals does nothing. */
+bool watcher_report(void *context, const char *stage, double fraction)
+{
+    call_watcher *self = context;
+    PyGILState_STATE lock = PyGILState_Ensure();
+    bool stop = PyErr_CheckSignals() != 0;
+    if (!stop && self->callable != NULL) {
+        PyObject *answer = PyObject_CallFunction(self->callable, "sd", stage, fraction);
+        stop = answer == NULL;
+        Py_XDECREF(answer);
+    }
+    if (stop)
+        PyErr_Fetch(&self->type, &self->value, &self->traceback);
+    PyGILState_Release(lock);
+    return stop;
+}
+
+PyObject *watcher_raise(call_watcher *watcher, const rer_error *error)
+{
+    if (watcher->type == NULL)
+        return raise_error(error);
+    PyErr_Restore(watcher->type, watcher->value, watcher->traceback);
+    return NULL;
+}
+
+/* ---- options ----------------------------------------------------------------------------- */
+
+static PyObject *list_options(PyObject *module, PyObject *args)
+{
+    (void)module;
+    (void)args;
+    PyObject *list = PyList_New(0);
+    for (int i = 0; list != NULL && i < rer_options_count(); i++) {
+        const rer_option_info *info = rer_options_info(i);
+        PyObject *row = Py_BuildValue("(ssssOz)", info->name, info->metavar, info->fallback, info->help,
+                                      info->is_flag ? Py_True : Py_False, info->only_for);
+        if (row == NULL || PyList_Append(list, row) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* ---- the module -------------------------------------------------------------------------- */
+
+static PyMethodDef functions[] = {
+    {"options", list_options, METH_NOARGS,
+     "options()\n--\n\nThe table of options: (name, metavar, default, help, is_flag, only_for) of each."},
+    {"open_dataset", open_dataset, METH_VARARGS,
+     "open_dataset(features, labels, label_column, class_names, ids, options)\n--\n\nA data set of files."},
+    {"wrap_dataset", wrap_dataset, METH_VARARGS,
+     "wrap_dataset(features, labels, options)\n--\n\nA data set of buffers; the features are not copied."},
+    {"load_model", load_model, METH_VARARGS, "load_model(path)\n--\n\nA saved model."},
+    {"analyze", analyze, METH_VARARGS,
+     "analyze(dataset, options, errors_path, progress)\n--\n\nrer_analyze: a Result."},
+    {"score", score, METH_VARARGS, "score(model, dataset, options, errors_path, progress)\n--\n\nrer_score: a Result."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyTypeObject **slot, PyType_Spec *spec)
+{
+    *slot = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *slot == NULL ? -1 : PyModule_AddType(module, *slot);
+}
+
+static int execute(PyObject *module)
+{
+    module_state *state = PyModule_GetState(module);
+    if (add_type(module, &state->dataset, &dataset_spec) != 0 || add_type(module, &state->model, &model_spec) != 0 ||
+        add_type(module, &state->result, &result_spec) != 0)
+        return -1;
+    return PyModule_AddStringConstant(module, "version", rer_version());
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg)
+{
+    module_state *state = PyModule_GetState(module);
+    Py_VISIT(state->dataset);
+    Py_VISIT(state->model);
+    Py_VISIT(state->result);
+    return 0;
+}
+
+static int clear(PyObject *module)
+{
+    module_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->dataset);
+    Py_CLEAR(state->model);
+    Py_CLEAR(state->result);
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};
+
+static struct PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "rer._rer",
+    .m_doc = "librer, as the package rer uses it; not for callers.",
+    .m_size = sizeof(module_state),
+    .m_methods = functions,
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+};
+
+PyMODINIT_FUNC PyInit__rer(void);
+PyMODINIT_FUNC PyInit__rer(void)
+{
+    return PyModuleDef_Init(&definition);
+}

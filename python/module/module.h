@@ -1,0 +1,66 @@
+/* The extension module rer._rer: librer for the Python code beside it. Three objects (Dataset,
+ * Model, Result) own one pointer of the library each; calls give the lock of the interpreter up
+ * while the library works. Only the stable interface of Python 3.11 is used (abi3). */
+#ifndef RER_MODULE_H
+#define RER_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030B0000
+#include <Python.h>
+
+#include <rer.h>
+
+#include <stddef.h>
+
+typedef struct module_state {
+    PyTypeObject *dataset, *model, *result;
+} module_state;
+
+typedef struct dataset_object {
+    PyObject_HEAD rer_dataset *data;
+    Py_buffer features; /* held as long as the data set points into it; obj NULL for files */
+} dataset_object;
+
+typedef struct model_object {
+    PyObject_HEAD const rer_model *model;
+    PyObject *owner; /* the result that it belongs to, or NULL: then it is ours */
+} model_object;
+
+typedef struct result_object {
+    PyObject_HEAD rer_result *result;
+    PyObject *data; /* dataset_object that it was made from: its pictures, ids, checksums */
+} result_object;
+
+/* Sets the Python exception for an error of the library; returns NULL. */
+PyObject *raise_error(const rer_error *error);
+
+/* A dict of texts {"shrinkage": "auto"} -> options; -1 and an exception where one is wrong. */
+int read_options(rer_options *options, PyObject *dict);
+
+/* A view of a C-contiguous buffer; release `buffer` when done with it. -1 and an exception where the
+ * dtype is none of ours. */
+int view_buffer(rer_view *view, Py_buffer *buffer, PyObject *object, const char *what);
+
+/* Progress and interrupts while the library works without the interpreter's lock. */
+typedef struct call_watcher {
+    PyObject *callable;                 /* progress(stage, fraction), or NULL */
+    PyObject *type, *value, *traceback; /* what it raised, or the signal handlers did */
+} call_watcher;
+bool watcher_report(void *context, const char *stage, double fraction);
+/* Ends a call: raises what the watcher caught, else the library's error; returns NULL. */
+PyObject *watcher_raise(call_watcher *watcher, const rer_error *error);
+
+/* Texts of a sequence of str: an array to PyMem_Free, whose items live as long as `*keep`. */
+const char **read_texts(PyObject *sequence, Py_ssize_t *count, PyObject **keep);
+
+/* A new object of the type at this offset of module_state. */
+void *make_object(PyObject *module, size_t type_offset);
+
+extern PyType_Spec dataset_spec, model_spec, result_spec;
+PyObject *open_dataset(PyObject *module, PyObject *args);
+PyObject *wrap_dataset(PyObject *module, PyObject *args);
+PyObject *load_model(PyObject *module, PyObject *args);
+PyObject *analyze(PyObject *module, PyObject *args);
+PyObject *score(PyObject *module, PyObject *args);
+
+#endif

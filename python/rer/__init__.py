@@ -1,0 +1,46 @@
+"""I have embeddings and labels: which labels are wrong?
+
+    import rer
+    r = rer.analyze(X, y)       # X [N, D], y [N]
+    r                           # what was found
+    r.suspects(20)              # the labels to look at first
+    r.to_frame()                # a row for each sample
+    r.report("report.html")
+    r.save("model.safetensors")
+    rer.load("model.safetensors").score(X2, y2)
+
+Every sample is compared with each class as the class looks without that sample, in closed form.
+`X` is best taken from the last layer but one of a trained network.
+"""
+
+from rer._analyze import analyze
+from rer._model import Model, load
+from rer._result import Result
+from rer._rer import version as __version__
+from rer._table import Table
+
+__all__ = ["Model", "Result", "Table", "__version__", "analyze", "load", "options"]
+
+
+def options() -> Table:
+    """The options that `analyze` and the others take as keywords.
+
+    >>> import rer
+    >>> table = rer.options()
+    >>> table[2]["keyword"], table[2]["values"], table[2]["default"]
+    ('shrinkage', 'auto|0..1', 'auto')
+    """
+    import numpy as np
+
+    from rer import _rer
+
+    rows = _rer.options()
+    return Table(
+        {
+            "keyword": np.array([row[0].replace("-", "_") for row in rows], dtype=object),
+            "values": np.array(["True|False" if row[4] else row[1] for row in rows], dtype=object),
+            "default": np.array(["False" if row[4] else row[2] for row in rows], dtype=object),
+            "help": np.array([row[3] for row in rows], dtype=object),
+            "only_for": np.array([row[5] or "" for row in rows], dtype=object),
+        }
+    )

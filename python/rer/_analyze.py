@@ -1,0 +1,64 @@
+"""rer.analyze."""
+
+import os
+from typing import TYPE_CHECKING, Any, Unpack
+
+from rer import _rer
+from rer._keywords import option_texts, python_messages, show_keywords
+from rer._progress import Bar, Progress
+from rer._result import Result
+from rer._source import make_dataset
+
+if TYPE_CHECKING:
+    from rer._options import Options
+
+
+@show_keywords
+def analyze(
+    X: Any,
+    y: Any = None,
+    *,
+    label_column: str | None = None,
+    class_names: Any = None,
+    ids: Any = None,
+    errors: str | os.PathLike[str] | None = None,
+    progress: Progress = None,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    **options: "Unpack[Options]",
+) -> Result:
+    """Finds the probably wrong labels `y` of the features `X`.
+
+    X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
+        torch or jax tensor, anything with DLPack or a buffer, or the path of a .npy, .npz:name, .h5:/path,
+        .csv or IDX file. float16, float32 and float64 in C order are read where they are, not copied.
+    y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
+        mean that a row has no label and wants one suggested. Or the path of a file of labels.
+    label_column: where X is a table with named columns, the one of the labels.
+    class_names: names in the order of the sorted labels, or {label: name}.
+    ids: a name for each row, carried through to the outputs.
+    errors: a path; all errors go there, a .npy file [C, N].
+    progress: True or False for a bar or none; None: one where somebody watches and it takes long; or a
+        function of the stage and the share that is done. What it raises ends the analysis.
+    n_jobs: threads, counted as in joblib; None: one for each core. Never changes a result.
+    random_state: seed of everything random.
+    options: see `rer.options()`; the same names and defaults as the command line has.
+
+    >>> import numpy as np, rer
+    >>> random = np.random.default_rng(0)
+    >>> y = np.array(["cat", "dog", "owl"])[np.arange(300) % 3]
+    >>> X = 4 * np.eye(3, 8)[np.arange(300) % 3] + random.normal(size=(300, 8))
+    >>> y[5] = "cat"                                 # it is an owl
+    >>> r = rer.analyze(X, y)
+    >>> r.issues
+    array([5])
+    >>> r.suspects(1)["suggested_label"]
+    array(['owl'], dtype='<U3')
+    >>> rer.analyze(X, y, budget="2%").n_issues      # or flag exactly the worst 2 %
+    6
+    """
+    texts = option_texts(options, n_jobs, random_state)
+    source = make_dataset(X, y, texts, label_column=label_column, class_names=class_names, ids=ids)
+    with Bar(progress) as bar, python_messages():
+        result = _rer.analyze(source.data, texts, None if errors is None else os.fspath(errors), bar.report)
+    return Result(result, source.kind, source.pictures)

@@ -1,0 +1,170 @@
+"""Whatever holds numbers or labels -> a numpy array that the library can read in place."""
+
+import numbers
+import os
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+LabelKind = Literal["integer", "text", "bool"]
+
+
+def is_path(value: object) -> bool:
+    return isinstance(value, (str, os.PathLike))
+
+
+def _from_tensor(value: Any) -> Array | None:
+    """A view of a tensor of another library through DLPack, or None where it cannot be had."""
+    if hasattr(value, "detach"):  # torch: gradients stay behind
+        value = value.detach()
+    try:
+        device = value.__dlpack_device__()
+        if device[0] not in (1, 3):  # neither plain nor pinned memory of the host
+            raise TypeError(
+                f"X is on device {tuple(device)}; bring it to the host's memory first, as with .cpu() or jax.device_get"
+            )
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, AttributeError, ValueError):
+        # bfloat16, or a protocol newer or older than numpy's.
+        return np.asarray(value.float()) if hasattr(value, "float") else None
+
+
+def as_array(value: Any) -> Array:
+    """A numpy array without a copy where that can be."""
+    if isinstance(value, np.ndarray):
+        return np.asarray(value)  # a memmap too: the base class without its attributes
+    if hasattr(value, "toarray"):
+        raise TypeError(f"{type(value).__name__}: sparse matrices are not supported; give X.toarray()")
+    if hasattr(value, "__dlpack_device__"):
+        array = _from_tensor(value)
+        if array is not None:
+            return array
+    if hasattr(value, "to_numpy"):
+        return np.asarray(value.to_numpy())
+    return np.asarray(value)
+
+
+def _native(array: Array) -> Array:
+    """C order and the machine's byte order."""
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return np.ascontiguousarray(array) if array.ndim > 0 else array.reshape(1)
+
+
+def _stack(array: Array) -> Array:
+    """A column of vectors [N] of objects -> [N, D]."""
+    try:
+        stacked = np.stack([np.asarray(row, dtype=np.float64 if isinstance(row, list) else None) for row in array])
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"X: its rows are not numbers, or differ in length: {error}") from None
+    return stacked
+
+
+def feature_array(value: Any) -> Array:
+    """[N, D] of numbers, or pictures, as the library reads them; float16, 32, 64 are not copied."""
+    array = as_array(value)
+    if array.dtype.kind == "O" and array.ndim == 1 and len(array) > 0:
+        array = _stack(array)
+    if array.dtype.kind == "b":
+        array = _native(array).view(np.uint8)
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if array.dtype.kind == "V" and array.dtype.name == "bfloat16":
+        array = array.astype(np.float32)
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"X holds objects that are no numbers: {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"X: dtype {array.dtype} is not supported; features are numbers")
+    return _native(array)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _object_labels(array: Array) -> tuple[Array, LabelKind]:
+    missing = np.fromiter((_is_missing(value) for value in array), bool, len(array))
+    present = [value for value, lacks in zip(array.tolist(), missing, strict=True) if not lacks]
+    kinds = {
+        "bool"
+        if isinstance(value, (bool, np.bool_))
+        else "integer"
+        if isinstance(value, numbers.Integral)
+        else "text"
+        if isinstance(value, (str, bytes))
+        else "integer"
+        if isinstance(value, numbers.Real) and float(value).is_integer()
+        else type(value).__name__
+        for value in present
+    }
+    if kinds == {"text"}:
+        texts = [value.decode() if isinstance(value, bytes) else value for value in present]
+        filled = np.full(len(array), "", dtype=f"U{max(map(len, texts))}")
+        filled[~missing] = texts
+        return filled, "text"
+    if kinds in ({"integer"}, {"bool"}):
+        if not missing.any():
+            return np.array([int(value) for value in present]), "bool" if kinds == {"bool"} else "integer"
+        numbers_ = np.full(len(array), np.nan)
+        numbers_[~missing] = present
+        return numbers_, "bool" if kinds == {"bool"} else "integer"
+    raise TypeError(f"y: labels are integers or texts, all of one kind; these are: {', '.join(sorted(kinds)) or 'none'}")
+
+
+def label_array(value: Any) -> tuple[Array, LabelKind]:
+    """Labels as the library reads them, and what they are to come back as."""
+    if hasattr(value, "categories") and hasattr(value, "codes"):  # pandas.Categorical
+        value = np.asarray(value)
+    array = as_array(value)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    kind = array.dtype.kind
+    if kind == "T":  # numpy's strings of any length
+        array, kind = array.astype(object), "O"
+    if kind == "O" and array.ndim == 1:
+        array, label_kind = _object_labels(array)
+        return _native(array), label_kind
+    if kind == "b":
+        return _native(array).view(np.uint8), "bool"
+    if kind == "f" and array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    if kind in "iuf":
+        return _native(array), "integer"
+    if kind in "US":
+        return _native(array), "text"
+    raise TypeError(f"y: dtype {array.dtype} is not supported; labels are integers or texts")
+
+
+def class_values(names: list[str], kind: LabelKind) -> Array:
+    """The labels of the classes [C] as the caller wrote them."""
+    if kind == "bool":
+        return np.array([name == "1" for name in names])
+    if kind == "integer":
+        try:
+            return np.array([int(name) for name in names])
+        except (ValueError, OverflowError):  # renamed
+            pass
+    return np.array(names, dtype=str)
+
+
+def kind_of_names(names: list[str]) -> LabelKind:
+    """What labels from a file were: integers where every name is one without decoration."""
+    try:
+        return "integer" if all(str(int(name)) == name for name in names) else "text"
+    except ValueError:
+        return "text"
+
+
+def labels_of(codes: Array, values: Array) -> Array:
+    """Labels [N] of class numbers [N]; None where there is none, and an array of objects then."""
+    lacks = codes < 0
+    if not lacks.any():
+        return values[codes]
+    labels = np.full(len(codes), None, dtype=object)
+    labels[~lacks] = values[codes[~lacks]]
+    return labels

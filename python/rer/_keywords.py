@@ -1,0 +1,135 @@
+"""Keywords to the texts that the library's table of options takes, and its messages back to keywords."""
+
+import contextlib
+import difflib
+import inspect
+import numbers
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rer import _rer
+
+# By keyword: drop_invalid -> ("drop-invalid", is_flag).
+TABLE = {row[0].replace("-", "_"): (row[0], row[4]) for row in _rer.options()}
+
+# The options that still mean something when a model is there already.
+SCORE_OPTIONS = ("threshold", "budget", "features", "drop_invalid", "threads", "memory")
+
+
+def _text(keyword: str, value: object, is_flag: bool) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        if not is_flag:
+            raise TypeError(f"{keyword}: {value} is no value for it")
+        return "yes" if value else "no"
+    if is_flag:
+        raise TypeError(f"{keyword} is True or False, not {value!r}")
+    if isinstance(value, str):
+        return value
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    if isinstance(value, Sequence):
+        return ",".join(_text(keyword, item, False) for item in value)
+    raise TypeError(f"{keyword}: {value!r} is neither a number nor a text")
+
+
+def _seed(random_state: object) -> int:
+    """A seed as scikit-learn understands random_state."""
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool):
+        return int(random_state)
+    raise TypeError(f"random_state: {random_state!r} is neither an integer nor a numpy generator")
+
+
+def _threads(n_jobs: object) -> int:
+    """As joblib counts: -1 for every core, -2 for all but one."""
+    if not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool):
+        raise TypeError(f"n_jobs: {n_jobs!r} is not an integer")
+    jobs = int(n_jobs)
+    if jobs == 0:
+        raise ValueError("n_jobs: 0 means nothing; -1 is for every core")
+    return 0 if jobs == -1 else jobs if jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + jobs)
+
+
+def option_texts(
+    options: Mapping[str, Any],
+    n_jobs: object = None,
+    random_state: object = None,
+    *,
+    allowed: Sequence[str] | None = None,
+) -> dict[str, str]:
+    """{"drop_invalid": True, "shrinkage": .1} -> {"drop-invalid": "yes", "shrinkage": "0.1"}."""
+    texts = {}
+    if n_jobs is not None:
+        texts["threads"] = str(_threads(n_jobs))
+    if random_state is not None:
+        texts["seed"] = str(_seed(random_state))
+    for keyword, value in options.items():
+        if keyword not in TABLE:
+            near = difflib.get_close_matches(keyword, TABLE, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(TABLE)}"
+            raise TypeError(f"there is no keyword {keyword!r}; {hint}")
+        name, is_flag = TABLE[keyword]
+        if allowed is not None and keyword not in allowed:
+            raise TypeError(f"{keyword} was decided when the model was fitted; scoring has: {', '.join(allowed)}")
+        if value is None:
+            continue
+        if name in texts:
+            raise TypeError(f"{keyword} is given twice: as {'n_jobs' if name == 'threads' else 'random_state'} too")
+        texts[name] = _text(keyword, value, is_flag)
+    return texts
+
+
+def _default(text: str, is_flag: bool) -> object:
+    if is_flag:
+        return text == "yes"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+DEFAULTS = {row[0].replace("-", "_"): _default(row[2], row[4]) for row in _rer.options()}
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def show_keywords(function: _Function) -> _Function:
+    """Lets help() and editors see the keywords and their defaults in place of **options."""
+    signature = inspect.signature(function)
+    shown = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    shown += [
+        inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for keyword, default in DEFAULTS.items()
+        if keyword not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    return function
+
+
+def _keyword_of(match: re.Match[str]) -> str:
+    keyword = match[1].replace("-", "_")
+    if keyword not in TABLE:
+        return match[0]
+    return f"{keyword}=True" if TABLE[keyword][1] else keyword
+
+
+@contextlib.contextmanager
+def python_messages() -> Iterator[None]:
+    """The library's messages name options as the command line does; here they become keywords."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError) as error:
+        message = str(error)
+        translated = re.sub(r"--([a-z][a-z-]*)", _keyword_of, message)
+        if translated == message:
+            raise
+        raise type(error)(translated) from None

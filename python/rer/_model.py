@@ -1,0 +1,107 @@
+"""Fitted models: new rows against old classes."""
+
+import os
+import tempfile
+from typing import TYPE_CHECKING, Any, Unpack
+
+from rer import _rer
+from rer._arrays import class_values, kind_of_names
+from rer._keywords import SCORE_OPTIONS, option_texts, python_messages
+from rer._progress import Bar, Progress
+from rer._result import Result
+from rer._source import make_dataset
+
+if TYPE_CHECKING:
+    from rer._arrays import Array, LabelKind
+    from rer._options import Options
+
+
+class Model:
+    """What was learned of the classes; from `rer.load` or `Result.model`.
+
+    >>> import numpy as np, rer
+    >>> random = np.random.default_rng(0)
+    >>> y = np.array(["cat", "dog", "owl"])[np.arange(300) % 3]
+    >>> X = 4 * np.eye(3, 8)[np.arange(300) % 3] + random.normal(size=(300, 8))
+    >>> model = rer.analyze(X, y).model
+    >>> model.classes.tolist()
+    ['cat', 'dog', 'owl']
+    >>> model.score(4 * np.eye(3, 8), ["cat", "owl", "owl"]).is_label_issue.tolist()
+    [False, True, False]
+    >>> model.score(4 * np.eye(3, 8)).suggested_label.tolist()
+    ['cat', 'dog', 'owl']
+    """
+
+    def __init__(self, model: _rer.Model, kind: "LabelKind | None" = None) -> None:
+        self._model = model
+        self._kind: LabelKind = kind if kind is not None else kind_of_names(model.class_names())
+
+    @property
+    def classes(self) -> "Array":
+        """The labels that it knows, [C]."""
+        return class_values(self._model.class_names(), self._kind)
+
+    @property
+    def n_features(self) -> int:
+        """Numbers that a row must have."""
+        return self._model.columns()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a safetensors file."""
+        with python_messages():
+            self._model.save(os.fspath(path))
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        label_column: str | None = None,
+        ids: Any = None,
+        errors: str | os.PathLike[str] | None = None,
+        progress: Progress = None,
+        n_jobs: int | None = None,
+        **options: "Unpack[Options]",
+    ) -> Result:
+        """Judges rows as new ones: nothing is left out of the classes. Rows without a label get one suggested.
+
+        Of the options only threshold, budget, features, drop_invalid, threads and memory apply here.
+        """
+        texts = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
+        source = make_dataset(X, y, texts, label_column=label_column, ids=ids)
+        with Bar(progress) as bar, python_messages():
+            path = None if errors is None else os.fspath(errors)
+            result = _rer.score(self._model, source.data, texts, path, bar.report)
+        return Result(result, self._kind, source.pictures)
+
+    def __repr__(self) -> str:
+        return f"<rer.Model of {len(self._model.class_names()):,} classes, {self.n_features:,} features>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            path = os.path.join(folder, "model.safetensors")
+            self._model.save(path)
+            with open(path, "rb") as file:
+                return _restore, (file.read(), self._kind)
+
+
+def _restore(content: bytes, kind: "LabelKind") -> Model:
+    with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+        path = os.path.join(folder, "model.safetensors")
+        with open(path, "wb") as file:
+            file.write(content)
+        return Model(_rer.load_model(path), kind)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Reads a model that Result.save or `rer analyze --save-model` wrote.
+
+    >>> import numpy as np, rer, tempfile
+    >>> X, y = np.random.default_rng(0).normal(size=(90, 5)), np.arange(90) % 3
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rer.analyze(X, y).save(f"{folder}/model.safetensors")
+    ...     rer.load(f"{folder}/model.safetensors")
+    <rer.Model of 3 classes, 5 features>
+    """
+    with python_messages():
+        return Model(_rer.load_model(os.fspath(path)))

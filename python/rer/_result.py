@@ -1,0 +1,351 @@
+"""What an analysis leaves, and the model in it."""
+
+import html
+import json
+import os
+import shutil
+import tempfile
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rer import _rer
+from rer._arrays import Array, class_values, labels_of
+from rer._keywords import python_messages
+from rer._picture import histogram, image_tag
+from rer._table import Table, need_pandas
+
+if TYPE_CHECKING:
+    import pandas
+
+    from rer._arrays import LabelKind
+    from rer._model import Model
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+# Members of a sample in C -> their dtype.
+_MEMBERS = {
+    "given": np.int32,
+    "predicted": np.int32,
+    "suggested": np.int32,
+    "chi": np.float64,
+    "own_error": np.float64,
+    "best_other_error": np.float64,
+    "mistakenness": np.float64,
+    "label_score": np.float64,
+    "suggestion_probability": np.float64,
+    "is_issue": np.bool_,
+    "is_invalid": np.bool_,
+}
+
+
+class Result:
+    """The findings on a labelled data set. Printed, it is a summary; in a notebook, a picture and a table.
+
+    >>> import numpy as np, rer
+    >>> random = np.random.default_rng(0)
+    >>> y = np.arange(300) % 3
+    >>> X = 4 * np.eye(3, 8)[y] + random.normal(size=(300, 8))
+    >>> y[7] = 2                                     # a mistake
+    >>> r = rer.analyze(X, y)
+    >>> r.n_issues, r.issues.tolist()
+    (1, [7])
+    >>> row = r.suspects(3)[0]
+    >>> row["index"], row["given_label"], row["suggested_label"]
+    (7, 2, 1)
+    >>> 0 < r.difficulty < 1
+    True
+    """
+
+    def __init__(self, result: _rer.Result, kind: "LabelKind", pictures: Array | None = None) -> None:
+        self._result = result
+        self._kind = kind
+        self._pictures = pictures
+        self._summary = result.summary()
+        self._names = [row[0] for row in result.classes()]
+        self._values = class_values(self._names, kind)
+        self._data = result.data()
+
+    # ---- the whole data set ----
+
+    @property
+    def n_samples(self) -> int:
+        """Rows, labelled or not."""
+        return int(self._summary["n_samples"])
+
+    @property
+    def n_features(self) -> int:
+        """Numbers that a row was judged by."""
+        return int(self._summary["n_features"])
+
+    @property
+    def n_classes(self) -> int:
+        """Distinct labels."""
+        return int(self._summary["n_classes"])
+
+    @property
+    def n_issues(self) -> int:
+        """Flagged labels."""
+        return int(self._summary["n_issues"])
+
+    @property
+    def noise_rate(self) -> float:
+        """Estimated share of wrong labels."""
+        return float(self._summary["noise_rate"])
+
+    @property
+    def difficulty(self) -> float:
+        """chi, the mean of `rer`: 1 where classes look alike."""
+        return float(self._summary["chi"])
+
+    @property
+    def error_rate(self) -> float:
+        """How often the nearest class is not the given one."""
+        return float(self._summary["error_rate"])
+
+    @property
+    def threshold(self) -> float:
+        """Labels above it are flagged; on the scale that summary["threshold_on"] names."""
+        return float(self._summary["threshold"])
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """All numbers of the data set, the options and the notes: what summary.json holds."""
+        with python_messages():
+            summary: dict[str, Any] = json.loads(self._result.json())
+        return summary
+
+    @property
+    def notes(self) -> list[str]:
+        """What a user should know besides."""
+        return list(self.summary["notes"])
+
+    # ---- rows ----
+
+    def _columns(self, *members: str) -> None:
+        wanted = [member for member in members if member not in self._rows]
+        arrays: dict[str, Array] = {member: np.empty(self.n_samples, _MEMBERS[member]) for member in wanted}
+        if arrays:
+            self._result.fill(arrays)
+            self._rows.update(arrays)
+
+    @cached_property
+    def _rows(self) -> dict[str, Array]:
+        return {}
+
+    def _column(self, member: str) -> Array:
+        self._columns(member)
+        return self._rows[member]
+
+    @property
+    def rer(self) -> Floats:
+        """Own error over the best other class's, [N]; above 1 another class is nearer."""
+        return self._column("chi")
+
+    @property
+    def mistakenness(self) -> Floats:
+        """Probability that the given label is wrong, [N]; NaN where there is no label."""
+        return self._column("mistakenness")
+
+    @property
+    def label_score(self) -> Floats:
+        """1 - mistakenness, [N]: low is bad, as cleanlab has it."""
+        return self._column("label_score")
+
+    @property
+    def is_label_issue(self) -> Bools:
+        """Flagged labels, [N]."""
+        return self._column("is_issue")
+
+    @property
+    def own_error(self) -> Floats:
+        """Distance to the own class as it looks without the row, [N]."""
+        return self._column("own_error")
+
+    @property
+    def best_other_error(self) -> Floats:
+        """Distance to the nearest other class, [N]."""
+        return self._column("best_other_error")
+
+    @property
+    def suggestion_probability(self) -> Floats:
+        """For rows without a label: probability of the suggested one, [N]; else NaN."""
+        return self._column("suggestion_probability")
+
+    @property
+    def given_label(self) -> Array:
+        """The labels as they were given, [N]; None where there is none."""
+        return labels_of(self._column("given"), self._values)
+
+    @property
+    def predicted_label(self) -> Array:
+        """Label of the nearest class of all, [N]."""
+        return labels_of(self._column("predicted"), self._values)
+
+    @property
+    def best_other_label(self) -> Array:
+        """Label of the nearest class other than the given one, [N]."""
+        return labels_of(self._column("suggested"), self._values)
+
+    @property
+    def suggested_label(self) -> Array:
+        """A label for each row that is flagged or has none, [N]; None for the others."""
+        self._columns("given", "suggested", "is_issue")
+        wanted = self.is_label_issue | (self._column("given") < 0)
+        return labels_of(np.where(wanted, self._column("suggested"), -1), self._values)
+
+    @property
+    def issues(self) -> npt.NDArray[np.int64]:
+        """Rows of the flagged labels, most suspicious first."""
+        return self._suspects(self.n_samples, flagged=True)
+
+    def _suspects(self, count: int, flagged: bool = False) -> npt.NDArray[np.int64]:
+        rows = np.empty(min(max(0, count), self.n_samples), np.int64)
+        rows = rows[: self._result.suspects(rows)]
+        return rows[self.is_label_issue[rows]] if flagged else rows
+
+    def to_dict(self) -> dict[str, Array]:
+        """The columns of samples.csv as arrays [N]."""
+        self._columns(*_MEMBERS)
+        ids = self._data.ids()
+        return {
+            "index": np.arange(self.n_samples),
+            **({"id": np.array(ids, dtype=object)} if ids else {}),
+            "given_label": self.given_label,
+            "predicted_label": self.predicted_label,
+            "rer": self.rer,
+            "mistakenness": self.mistakenness,
+            "label_score": self.label_score,
+            "is_label_issue": self.is_label_issue,
+            "own_error": self.own_error,
+            "best_other_error": self.best_other_error,
+            "suggested_label": self.suggested_label,
+            "suggestion_probability": self.suggestion_probability,
+        }
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """A pandas.DataFrame with a row for each sample and the columns of samples.csv."""
+        frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict())
+        return frame.set_index("index")
+
+    # ---- what to look at ----
+
+    def suspects(self, count: int = 20) -> Table:
+        """The labels that are most probably wrong, flagged or not, worst first."""
+        rows = self._suspects(count)
+        ids = self._data.ids()
+        return Table(
+            {
+                "index": rows,
+                **({"id": np.array(ids, dtype=object)[rows]} if ids else {}),
+                "given_label": labels_of(self._column("given")[rows], self._values),
+                "suggested_label": labels_of(self._column("suggested")[rows], self._values),
+                "mistakenness": self.mistakenness[rows],
+                "rer": self.rer[rows],
+                "is_label_issue": self.is_label_issue[rows],
+            }
+        )
+
+    @cached_property
+    def classes(self) -> Table:
+        """Each class: its size, difficulty, noise rate, and what it is taken for."""
+        rows = self._result.classes()
+        confused = np.array([row[5] for row in rows], np.int64)
+        return Table(
+            {
+                "label": self._values,
+                "n": np.array([row[1] for row in rows], np.int64),
+                "chi": np.array([row[2] for row in rows]),
+                "noise_rate": np.array([row[3] for row in rows]),
+                "n_issues": np.array([row[4] for row in rows], np.int64),
+                "most_confused_with": labels_of(confused, self._values),
+                "own_error": np.array([row[6] for row in rows]),
+            }
+        )
+
+    def pairs(self, count: int = 10) -> Table:
+        """The classes that are most often taken for each other."""
+        rows = np.array(self._result.pairs(count), np.int64).reshape(-1, 4)
+        return Table(
+            {
+                "a": self._values[rows[:, 0]],
+                "b": self._values[rows[:, 1]],
+                "a_as_b": rows[:, 2],
+                "b_as_a": rows[:, 3],
+            }
+        )
+
+    # ---- files ----
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
+        """Writes samples.csv, classes.csv, summary.json and report.html: all of them or none."""
+        with python_messages():
+            self._result.write(os.fspath(folder))
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the report, one HTML file."""
+        path = os.path.abspath(path)
+        # Beside the target, so that the last step is a rename.
+        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(path)) as folder:
+            self.write(folder)
+            shutil.move(os.path.join(folder, "report.html"), path)
+
+    @cached_property
+    def model(self) -> "Model":
+        """The fitted model, for new rows: r.model.score(X2, y2)."""
+        from rer._model import Model
+
+        model = self._result.model()
+        if model is None:
+            raise ValueError("a result of scoring has no model of its own; the one that scored has it")
+        return Model(model, self._kind)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Saves the model as a safetensors file; rer.load reads it."""
+        self.model.save(path)
+
+    # ---- for people ----
+
+    def _headline(self) -> list[str]:
+        summary = self._summary
+        n_wrong = 0 if np.isnan(self.noise_rate) else round(self.noise_rate * summary["n_labelled"])
+        lines = [
+            f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
+            + (" of pictures" if self._data.picture() is not None else ""),
+            (
+                f"About {n_wrong:,} labels look wrong ({100 * self.noise_rate:.1f} %); "
+                if n_wrong > 0
+                else "Hardly any label looks wrong; "
+            )
+            + f"{self.n_issues:,} flagged.",
+        ]
+        if not np.isnan(self.difficulty):
+            lines.append(
+                f"Difficulty: chi {self.difficulty:.3f} (1: classes look alike); "
+                f"the nearest class is not the given one for {100 * self.error_rate:.1f} %."
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        parts = ["\n".join(self._headline())]
+        if len(suspects := self.suspects(10)) > 0:
+            parts.append(f"Most suspicious:\n{suspects!r}")
+        if self.notes:
+            parts.append("\n".join(f"Note: {note}" for note in self.notes))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        suspects = self.suspects(10)
+        text = "<br>".join(html.escape(line) for line in [*self._headline(), *(f"Note: {note}" for note in self.notes)])
+        images = ""
+        if self._pictures is not None:
+            images = "".join(
+                image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects
+            )
+        return (
+            f"<div><p>{text}</p>{histogram(self.rer, self.is_label_issue)}"
+            f"<div>{images}</div>{suspects._repr_html_() if len(suspects) > 0 else ''}</div>"
+        )

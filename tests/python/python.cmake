@@ -1,0 +1,14 @@
+# The Python package as users install it: python.install makes a Python of its own with what the
+# tests import and installs the package there; each test_*.py then is one test. Once is enough.
+if(NOT RER_SANITIZE)
+    set(RER_PACKAGE_VENV ${PROJECT_BINARY_DIR}/venv-package CACHE PATH "where the tests install the Python package")
+    add_test(NAME python.install COMMAND ${CMAKE_CURRENT_LIST_DIR}/install.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
+    set_tests_properties(python.install PROPERTIES FIXTURES_SETUP python_package LABELS once TIMEOUT 900)
+    file(GLOB python_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.py)
+    foreach(path ${python_tests})
+        string(REGEX REPLACE ".*/test_(.*)\\.py$" "python.\\1" name ${path})
+        add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider ${path})
+        set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED python_package LABELS once TIMEOUT 600 ENVIRONMENT
+            "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
+    endforeach()
+endif()
