@@ -53,6 +53,26 @@ static void put_option(FILE *file, const rer_option_info *info)
             info->only_for != NULL ? "; for " : "", info->only_for != NULL ? info->only_for : "");
 }
 
+/* A class for analyze, and one that adds to it for each command that has options of its own. */
+static void put_class(FILE *file, const char *command)
+{
+    bool first = strcmp(command, "analyze") == 0, any = first;
+    for (int i = 0; !any && i < rer_options_count(); i++)
+        any = rer_option_is_for(rer_options_info(i), command) && !rer_option_is_for(rer_options_info(i), "analyze");
+    if (!any)
+        return;
+    if (first)
+        fputs("\n\nclass Options(TypedDict, total=False):\n", file);
+    else
+        fprintf(file, "\n\nclass %c%sOptions(Options, total=False):\n", *command - 'a' + 'A', command + 1);
+    fprintf(file, "    \"\"\"What changes `rer %s`; everything is optional.\"\"\"\n\n", command);
+    for (int i = 0; i < rer_options_count(); i++) {
+        const rer_option_info *info = rer_options_info(i);
+        if (rer_option_is_for(info, command) && (first || !rer_option_is_for(info, "analyze")))
+            put_option(file, info);
+    }
+}
+
 int main(int argc, char **argv)
 {
     FILE *file = argc == 2 ? fopen(argv[1], "w") : NULL;
@@ -62,11 +82,10 @@ int main(int argc, char **argv)
     }
     fputs("\"\"\"The keywords of rer.analyze and the others. Written by list_options.c from the table of\n"
           "options that the C library and the command line have; do not edit.\"\"\"\n\n"
-          "from collections.abc import Sequence\nfrom typing import Literal, TypedDict\n\n"
-          "__all__ = [\"Options\"]\n\n\nclass Options(TypedDict, total=False):\n"
-          "    \"\"\"What changes an analysis; everything is optional.\"\"\"\n\n",
+          "from collections.abc import Sequence\nfrom typing import Literal, TypedDict\n",
           file);
-    for (int i = 0; i < rer_options_count(); i++)
-        put_option(file, rer_options_info(i));
+    static const char *const commands[] = {"analyze", "noise", "bench", "scale", "compare"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        put_class(file, commands[i]);
     return fclose(file) == 0 ? 0 : 1;
 }

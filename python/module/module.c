@@ -102,10 +102,14 @@ PyObject *watcher_raise(call_watcher *watcher, const rer_error *error)
 static PyObject *list_options(PyObject *module, PyObject *args)
 {
     (void)module;
-    (void)args;
+    const char *command;
+    if (!PyArg_ParseTuple(args, "s", &command))
+        return NULL;
     PyObject *list = PyList_New(0);
     for (int i = 0; list != NULL && i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
+        if (!rer_option_is_for(info, command))
+            continue;
         PyObject *row = Py_BuildValue("(ssssOz)", info->name, info->metavar, info->fallback, info->help,
                                       info->is_flag ? Py_True : Py_False, info->only_for);
         if (row == NULL || PyList_Append(list, row) != 0)
@@ -118,8 +122,8 @@ static PyObject *list_options(PyObject *module, PyObject *args)
 /* ---- the module -------------------------------------------------------------------------- */
 
 static PyMethodDef functions[] = {
-    {"options", list_options, METH_NOARGS,
-     "options()\n--\n\nThe table of options: (name, metavar, default, help, is_flag, only_for) of each."},
+    {"options", list_options, METH_VARARGS,
+     "options(command)\n--\n\nThe options of a command: (name, metavar, default, help, is_flag, only_for) of each."},
     {"open_dataset", open_dataset, METH_VARARGS,
      "open_dataset(features, labels, label_column, class_names, ids, options)\n--\n\nA data set of files."},
     {"wrap_dataset", wrap_dataset, METH_VARARGS,

@@ -22,8 +22,8 @@ from rer._table import Table
 __all__ = ["Model", "Result", "Table", "__version__", "analyze", "load", "options"]
 
 
-def options() -> Table:
-    """The options that `analyze` and the others take as keywords.
+def options(command: str = "analyze") -> Table:
+    """The options that `analyze`, or another function of this name, takes as keywords.
 
     >>> import rer
     >>> table = rer.options()
@@ -34,7 +34,7 @@ def options() -> Table:
 
     from rer import _rer
 
-    rows = _rer.options()
+    rows = _rer.options(command)
     return Table(
         {
             "keyword": np.array([row[0].replace("-", "_") for row in rows], dtype=object),

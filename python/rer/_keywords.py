@@ -2,19 +2,43 @@
 
 import contextlib
 import difflib
+import functools
 import inspect
 import numbers
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from rer import _rer
 
-# By keyword: drop_invalid -> ("drop-invalid", is_flag).
-TABLE = {row[0].replace("-", "_"): (row[0], row[4]) for row in _rer.options()}
+
+class Option(NamedTuple):
+    """A row of the table, as keywords need it."""
+
+    name: str  # drop-invalid
+    is_flag: bool
+    default: object
+
+
+def _default(text: str, is_flag: bool) -> object:
+    if is_flag:
+        return text == "yes"
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text
+
+
+@functools.cache
+def table(command: str = "analyze") -> dict[str, Option]:
+    """The options of a command by keyword: drop_invalid."""
+    return {
+        row[0].replace("-", "_"): Option(row[0], row[4], _default(row[2], row[4])) for row in _rer.options(command)
+    }
+
 
 # The options that still mean something when a model is there already.
 SCORE_OPTIONS = ("threshold", "budget", "features", "drop_invalid", "threads", "memory")
@@ -64,20 +88,22 @@ def option_texts(
     n_jobs: object = None,
     random_state: object = None,
     *,
+    command: str = "analyze",
     allowed: Sequence[str] | None = None,
 ) -> dict[str, str]:
     """{"drop_invalid": True, "shrinkage": .1} -> {"drop-invalid": "yes", "shrinkage": "0.1"}."""
     texts = {}
+    known = table(command)
     if n_jobs is not None:
         texts["threads"] = str(_threads(n_jobs))
     if random_state is not None:
         texts["seed"] = str(_seed(random_state))
     for keyword, value in options.items():
-        if keyword not in TABLE:
-            near = difflib.get_close_matches(keyword, TABLE, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(TABLE)}"
+        if keyword not in known:
+            near = difflib.get_close_matches(keyword, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
             raise TypeError(f"there is no keyword {keyword!r}; {hint}")
-        name, is_flag = TABLE[keyword]
+        name, is_flag, _ = known[keyword]
         if allowed is not None and keyword not in allowed:
             raise TypeError(f"{keyword} was decided when the model was fitted; scoring has: {', '.join(allowed)}")
         if value is None:
@@ -88,27 +114,17 @@ def option_texts(
     return texts
 
 
-def _default(text: str, is_flag: bool) -> object:
-    if is_flag:
-        return text == "yes"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
-    return text
-
-
-DEFAULTS = {row[0].replace("-", "_"): _default(row[2], row[4]) for row in _rer.options()}
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def show_keywords(function: _Function) -> _Function:
     """Lets help() and editors see the keywords and their defaults in place of **options."""
     signature = inspect.signature(function)
+    options = table(function.__name__)
     shown = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     shown += [
-        inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=default)
-        for keyword, default in DEFAULTS.items()
+        inspect.Parameter(keyword, inspect.Parameter.KEYWORD_ONLY, default=option.default)
+        for keyword, option in options.items()
         if keyword not in signature.parameters
     ]
     function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
@@ -117,9 +133,10 @@ def show_keywords(function: _Function) -> _Function:
 
 def _keyword_of(match: re.Match[str]) -> str:
     keyword = match[1].replace("-", "_")
-    if keyword not in TABLE:
-        return match[0]
-    return f"{keyword}=True" if TABLE[keyword][1] else keyword
+    for command in ("analyze", "noise", "bench", "scale", "compare"):
+        if option := table(command).get(keyword):
+            return f"{keyword}=True" if option.is_flag else keyword
+    return match[0]
 
 
 @contextlib.contextmanager
