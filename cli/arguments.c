@@ -15,6 +15,8 @@ typedef struct file_option {
 static const file_option file_options[] = {
     {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false, NULL}, offsetof(cli_arguments, out)},
     {{"out", "FILE.csv", "none", "the same lines as a table", false, "rer sweep"}, offsetof(cli_arguments, out)},
+    {{"out", "DIR", "none", "folder for scale.svg, scale.csv and scale.json", false, "rer scale"},
+     offsetof(cli_arguments, out)},
     {{"out", "FILE", "none", "the noisy labels: .npy, or .csv, .tsv, .txt with one a line", false, "rer noise"},
      offsetof(cli_arguments, out)},
     {{"save-model", "FILE", "none", "the fitted model (safetensors), for rer score", false, NULL},
@@ -35,6 +37,7 @@ static const file_option file_options[] = {
     {{"human", "FILE", "none", "the other labels, for --type human", false, "rer noise"},
      offsetof(cli_arguments, human)},
     {{"json", "", "off", "print summary.json instead of the summary", true, NULL}, offsetof(cli_arguments, json)},
+    {{"json", "", "off", "print scale.json instead of the table", true, "rer scale"}, offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
     {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},
 };

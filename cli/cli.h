@@ -32,7 +32,7 @@ typedef struct cli_command {
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
-extern const cli_command analyze_command, score_command, sweep_command, noise_command;
+extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command;
 
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
 /* The option tables of a command one after the other; NULL past the last. */

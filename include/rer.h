@@ -78,9 +78,10 @@ typedef enum rer_noise_kind {
     RER_NOISE_HUMAN,      /* what another file of labels says */
 } rer_noise_kind;
 
-/* "auto" is RER_AUTO, "paper" is RER_PAPER where an option allows it. */
+/* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE where an option allows it. */
 #define RER_AUTO (-1e300)
 #define RER_PAPER (-2e300)
+#define RER_FREE (-3e300)
 
 typedef struct rer_options {
     int32_t reconstructor; /* rer_reconstructor_kind */
@@ -112,6 +113,14 @@ typedef struct rer_options {
     /* label noise */
     int32_t noise_type; /* rer_noise_kind */
     double noise_rate;  /* share of the labels that become wrong */
+
+    /* rer_scale */
+    int32_t sizes[16]; /* samples of a class, ascending, 0 past the last; all 0: auto */
+    int32_t repeats;   /* random subsets of each size */
+    double exponent;   /* of the law in n: RER_AUTO, RER_FREE (fitted), RER_PAPER (1.808) or a number */
+    double accuracy;   /* of the user's model, 0..1, or RER_AUTO: not known */
+    double prune;      /* percent of the data that one might do without */
+    double collect;    /* samples of a class that one might add; RER_AUTO: as many as there are */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);
@@ -325,6 +334,68 @@ typedef struct rer_noise_summary {
 RER_API rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *files,
                                   const char *human, const rer_options *options, const rer_progress *progress,
                                   rer_error *error);
+
+/* ---- sample size ------------------------------------------------------------------------- */
+
+/* What is measured against the number of samples of a class. */
+typedef enum rer_measure { RER_CHI, RER_CHI0, RER_CHI_RAND, RER_ERROR_RATE } rer_measure;
+#define RER_MEASURES 4
+
+typedef struct rer_scale_point {
+    double n;        /* samples of a class that the models were fitted on; the mean where classes are smaller */
+    int64_t rows;    /* of all classes together */
+    int32_t subsets; /* random subsets of this size; 1 for the whole data */
+    /* Of all rows, by rer_measure: mean over the subsets, and standard deviation (NaN for one subset). */
+    double mean[RER_MEASURES], deviation[RER_MEASURES];
+} rer_scale_point;
+
+typedef struct rer_interval { /* of 95 %; NaN where it cannot be said */
+    double low, high;
+} rer_interval;
+
+/* y(n) = (limit n^gamma0 + gamma1) / (n^gamma0 + gamma2); all NaN where there are too few points. */
+typedef struct rer_scale_law {
+    double limit, gamma0, gamma1, gamma2;
+    bool is_free; /* gamma0 was fitted, not given */
+    double r2;
+    rer_interval limit_within, gamma0_within, gamma1_within, gamma2_within;
+} rer_scale_law;
+
+/* What a change of the data would do: the law's difference between the two n, added to what is measured now. */
+typedef struct rer_forecast {
+    double n;                   /* samples of a class after the change */
+    double value[RER_MEASURES]; /* NaN without a law */
+    double accuracy;            /* of the user's model, NaN where it was not given */
+} rer_forecast;
+
+typedef struct rer_scaling rer_scaling;
+
+/* Fits models to random subsets of growing size, scores all rows by each (those of the subset left
+ * out), and fits the law to the means. */
+RER_API rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_options *options,
+                             const rer_progress *progress, rer_error *error);
+RER_API void rer_scaling_free(rer_scaling *scaling);
+
+RER_API int rer_scaling_count(const rer_scaling *scaling);
+/* Ascending in n; the last one is the whole data. NULL past the last. */
+RER_API const rer_scale_point *rer_scaling_point(const rer_scaling *scaling, int index);
+RER_API const rer_scale_law *rer_scaling_law(const rer_scaling *scaling, rer_measure measure);
+RER_API rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n);
+/* Samples of a class after pruning, or after collecting, as the options say. */
+RER_API double rer_scaling_pruned(const rer_scaling *scaling);
+RER_API double rer_scaling_collected(const rer_scaling *scaling);
+/* Warnings and notes, or NULL past the last one. */
+RER_API const char *rer_scaling_note(const rer_scaling *scaling, int index);
+
+/* Writes scale.csv, scale.json and scale.svg into a folder, made if missing: all or none. */
+RER_API rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error);
+/* scale.json as text; free() it. */
+RER_API rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *error);
+
+/* y(n) of a law. */
+RER_API double rer_scale_law_at(const rer_scale_law *law, double n);
+/* The law through points (n, y) [count]; exponent NaN: fitted too. At least 3 points, 4 with a fitted exponent. */
+RER_API rer_scale_law rer_scale_law_fit(const double *n, const double *y, int count, double exponent);
 
 #ifdef __cplusplus
 }

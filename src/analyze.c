@@ -1,6 +1,6 @@
 /* The pipeline: source -> fit -> score -> judge. */
-#include "fit/model.h"
 #include "judge/judge.h"
+#include "pipeline.h"
 #include "score/score.h"
 
 #include <math.h>
@@ -13,8 +13,7 @@ static int64_t peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-/* From `texts` or, where that is NULL, from `names`. */
-static rer_status copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
+rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
 {
     rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
     for (int32_t c = 0; status == RER_OK && c < result->C; c++)
@@ -22,8 +21,7 @@ static rer_status copy_names(rer_result *result, char *const *names, const rer_t
     return status;
 }
 
-/* A result with room for N rows, nothing scored yet and no label given. */
-static rer_status make_result(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
+rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
 {
     rer_result *made = NULL;
     rer_status status = rer_allocate(&made, 1, sizeof *made, "the result", error);
@@ -114,32 +112,52 @@ static rer_status choose_normalize(rer_model *model, const rer_options *options,
     return RER_OK;
 }
 
+rer_status rer_check_labelled(const rer_dataset *data, rer_error *error)
+{
+    if (data->labels.codes != NULL)
+        return RER_OK;
+    return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
+                    data->features.name);
+}
+
+rer_status rer_model_begin(rer_model **model, const rer_result *result, int64_t D, const rer_options *options,
+                           rer_error *error)
+{
+    rer_model *made = NULL;
+    rer_status status = rer_model_make(&made, D, result->C, error);
+    if (status != RER_OK)
+        return status;
+    made->reconstructor = rer_reconstructor_of(options->reconstructor);
+    status = choose_normalize(made, options, error);
+    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
+        status = rer_copy_text(&made->names[c], result->names[c], error);
+    if (status != RER_OK) {
+        rer_model_free(made);
+        return status;
+    }
+    *model = made;
+    return RER_OK;
+}
+
 rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
                               const char *errors_path, const rer_progress *progress, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
     rer_model *model = NULL;
-    if (data->labels.codes == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                        data->features.name);
-    rer_status status = make_result(&made, data->N, data->labels.C, options, error);
+    rer_status status = rer_check_labelled(data, error);
+    if (status == RER_OK)
+        status = rer_result_make(&made, data->N, data->labels.C, options, error);
     if (status != RER_OK)
         return status;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
     rer_run run = {0};
     status = rer_run_start(&run, made, data, options, progress, error);
     if (status == RER_OK)
-        status = copy_names(made, NULL, &data->labels.names, error);
+        status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
-        status = rer_model_make(&model, data->D, made->C, error);
-    if (status == RER_OK) {
-        made->model = model;
-        model->reconstructor = rer_reconstructor_of(options->reconstructor);
-        status = choose_normalize(model, options, error);
-        for (int32_t c = 0; status == RER_OK && c < made->C; c++)
-            status = rer_copy_text(&model->names[c], made->names[c], error);
-    }
+        status = rer_model_begin(&model, made, data->D, options, error);
+    made->model = model;
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &run, error);
     made->summary.seconds.fit = rer_now() - started;
@@ -203,13 +221,13 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     if (data->D != model->D)
         return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but the model was fitted on %lld",
                         data->features.name, (long long)data->D, (long long)model->D);
-    rer_status status = make_result(&made, data->N, model->C, options, error);
+    rer_status status = rer_result_make(&made, data->N, model->C, options, error);
     if (status != RER_OK)
         return status;
     rer_run run = {0};
     status = rer_run_start(&run, made, data, options, progress, error);
     if (status == RER_OK)
-        status = copy_names(made, model->names, NULL, error);
+        status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
         status = give_labels(made, model, data, error);
     if (status == RER_OK)

@@ -17,6 +17,7 @@ typedef enum option_kind {
     AMOUNT, /* double and bool: N or P%, or "auto" */
     SIZE,   /* int64_t bytes: 2G, 300M, or 0 */
     LIST,   /* int32_t [4]: whole numbers low..high, 0 past the last */
+    SIZES,  /* int32_t [16]: the same, ascending, or "auto" */
     FLAG,   /* bool */
 } option_kind;
 
@@ -72,6 +73,14 @@ static const option_row table[] = {
     {{"epochs", "N", "20", "draws of an edge of weight 1", false, "autoencoder"}, COUNT, AT(epochs), 1, 100000},
     {{"type", "symmetric|asymmetric|confidence|human", "symmetric", "how the new class is chosen", false, "rer noise"}, CHOICE, AT(noise_type), 0, 0},
     {{"rate", "0..1", "0.1", "share of the labels to change", false, "rer noise"}, NUMBER, AT(noise_rate), 0, 1},
+    {{"sizes", "auto|N,N,...", "auto", "samples of a class to fit on; auto: 20 to 200", false, "rer scale"}, SIZES, AT(sizes), 2, 1e9},
+    {{"repeats", "N", "5", "random subsets of each size", false, "rer scale"}, COUNT, AT(repeats), 1, 1000},
+    {{"exponent", "auto|free|paper|X", "auto", "power of n in the law; free: fitted; paper: 1.808", false, "rer scale"},
+     NUMBER, AT(exponent), .1, 10},
+    {{"accuracy", "auto|0..1", "auto", "of your model, to say how it would change", false, "rer scale"}, NUMBER, AT(accuracy), 0, 1},
+    {{"prune", "0..99", "30", "percent of the data that you might do without", false, "rer scale"}, NUMBER, AT(prune), 0, 99},
+    {{"collect", "auto|N", "auto", "samples of a class that you might add; auto: as many again", false, "rer scale"},
+     NUMBER, AT(collect), 0, 1e12},
 };
 /* clang-format on */
 
@@ -137,6 +146,8 @@ static rer_status set_number(const option_row *row, rer_options *options, const 
         value = RER_AUTO;
     else if (strcmp(text, "paper") == 0 && find_choice(row->info.metavar, "paper") >= 0)
         value = RER_PAPER;
+    else if (strcmp(text, "free") == 0 && find_choice(row->info.metavar, "free") >= 0)
+        value = RER_FREE;
     else if (!parse_number(text, &value, &rest) || *rest != 0 || value < row->low || value > row->high) {
         char quoted[80];
         return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not %s; a number may be from %g to %g", row->info.name,
@@ -181,30 +192,40 @@ static rer_status set_size(const option_row *row, rer_options *options, const ch
     return RER_OK;
 }
 
+enum { LONGEST = 16 };
+
+static int list_length(const option_row *row)
+{
+    return row->kind == SIZES ? LONGEST : 4;
+}
+
 static rer_status set_list(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
-    enum { LONGEST = 4 };
     int32_t list[LONGEST] = {0};
     char quoted[80];
     const char *at = text;
-    for (int i = 0; i < LONGEST; i++) {
+    int length = list_length(row);
+    bool done = row->kind == SIZES && strcmp(text, "auto") == 0;
+    for (int i = 0; i < length && !done; i++) {
         char *end = NULL;
         errno = 0;
         long value = strtol(at, &end, 10);
-        if (end == at || errno != 0 || (double)value < row->low || (double)value > row->high)
+        bool ascends = row->kind != SIZES || i == 0 || value > list[i - 1];
+        if (end == at || errno != 0 || !ascends || (double)value < row->low || (double)value > row->high)
             break;
         list[i] = (int32_t)value;
-        if (*end == 0) {
-            memcpy(member_of(row, options), list, sizeof list);
-            return RER_OK;
-        }
+        done = *end == 0;
         if (*end != ',')
             break;
         at = end + 1;
     }
-    return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not 1 to %d whole numbers from %g to %g with commas between",
-                    row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), LONGEST, row->low,
-                    row->high);
+    if (!done)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--%s: '%s' is not 1 to %d %swhole numbers from %g to %g with commas between", row->info.name,
+                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), length,
+                        row->kind == SIZES ? "ascending " : "", row->low, row->high);
+    memcpy(member_of(row, options), list, (size_t)length * sizeof *list);
+    return RER_OK;
 }
 
 static rer_status set_row(const option_row *row, rer_options *options, const char *text, rer_error *error)
@@ -227,6 +248,7 @@ static rer_status set_row(const option_row *row, rer_options *options, const cha
     case SIZE:
         return set_size(row, options, text, error);
     case LIST:
+    case SIZES:
         return set_list(row, options, text, error);
     case FLAG:
         if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
@@ -278,16 +300,16 @@ static void put_choice(char *text, int64_t size, const char *words, int32_t plac
 
 static void put_number(char *text, int64_t size, double value, const char *unit)
 {
-    if (value == RER_AUTO || value == RER_PAPER)
-        (void)snprintf(text, (size_t)size, "%s", value == RER_AUTO ? "auto" : "paper");
+    if (value == RER_AUTO || value == RER_PAPER || value == RER_FREE)
+        (void)snprintf(text, (size_t)size, "%s", value == RER_AUTO ? "auto" : value == RER_PAPER ? "paper" : "free");
     else
         (void)snprintf(text, (size_t)size, "%.15g%s", value, unit);
 }
 
-static void put_list(char *text, int64_t size, const int32_t *list)
+static void put_list(char *text, int64_t size, const int32_t *list, int length)
 {
-    int64_t used = 0;
-    for (int i = 0; i < 4 && list[i] > 0 && used < size; i++)
+    int64_t used = snprintf(text, (size_t)size, "%s", list[0] > 0 ? "" : "auto");
+    for (int i = 0; i < length && list[i] > 0 && used < size; i++)
         used += snprintf(text + used, (size_t)(size - used), "%s%d", i > 0 ? "," : "", list[i]);
 }
 
@@ -313,7 +335,8 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
         put_number(text, size, *(const double *)member, options->budget_percent ? "%" : "");
         break;
     case LIST:
-        put_list(text, size, member);
+    case SIZES:
+        put_list(text, size, member, list_length(row));
         break;
     case FLAG:
         (void)snprintf(text, (size_t)size, "%s", *(const bool *)member ? "yes" : "no");

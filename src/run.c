@@ -58,6 +58,7 @@ rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normal
     int64_t D = run->D, rows = rer_min(RER_BLOCK, run->N);
     block->first = item * RER_BLOCK;
     block->row = NULL;
+    block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
     block->count = rer_min(RER_BLOCK, run->N - block->first);
     block->x = rer_carve(cursor, rows * D * (int64_t)sizeof(float));
     block->scale = rer_carve(cursor, rows * (int64_t)sizeof(double));

@@ -18,6 +18,7 @@ typedef struct rer_run {
     const rer_kernels *kernels;
     rer_pool *pool;
     rer_result *result; /* given [N] and flags [N] hold for every pass */
+    const bool *fitted; /* [N] rows that the model was fitted on, NULL: every labelled one */
     int64_t N, D;
     int32_t C;
 } rer_run;
@@ -29,6 +30,7 @@ typedef struct rer_block {
     double *square;     /* [count] squared length of the row as read */
     int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
+    const bool *fitted; /* [count] as in rer_run */
 } rer_block;
 
 enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };
@@ -41,6 +43,13 @@ static inline int64_t rer_block_row(const rer_block *block, int64_t i)
 /* Opens run->pool: close it when done. */
 rer_status rer_run_start(rer_run *run, rer_result *result, const rer_dataset *data, const rer_options *options,
                          const rer_progress *progress, rer_error *error);
+
+/* Where rows are left out, those that the model has not seen are scored as they are. */
+static inline bool rer_block_has_seen(const rer_block *block, int64_t i)
+{
+    return block->fitted == NULL || block->fitted[i];
+}
+
 int64_t rer_run_blocks(const rer_run *run);
 /* Bytes of scratch that a block needs. */
 int64_t rer_block_scratch(const rer_run *run);

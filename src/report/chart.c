@@ -55,11 +55,11 @@ static void take_series(extent *range, const rer_plot *p, const rer_series *seri
         take(range, 0);
 }
 
-static void set_scale(rer_plot *p, rer_scale *scale, const rer_axis *axis, bool is_x)
+static void set_scale(rer_plot *p, rer_axis_scale *scale, const rer_axis *axis, bool is_x)
 {
     int wanted = is_x ? 6 : 5;
     extent range = {.low = INFINITY, .high = -INFINITY, .log = axis->log};
-    *scale = (rer_scale){.log = axis->log};
+    *scale = (rer_axis_scale){.log = axis->log};
     if (axis->names != NULL) {
         range.low = -.5;
         range.high = (double)axis->n_names - .5;
@@ -203,7 +203,7 @@ static void put_x_ticks(const rer_plot *p)
 {
     char text[RER_CHART_TEXT];
     for (int i = 0; i < p->n_ticks[0]; i++) {
-        double x = rer_scale_at(&p->x, p->ticks[0][i]);
+        double x = rer_axis_scale_at(&p->x, p->ticks[0][i]);
         put_line(p, p->bars_across ? "grid" : "axis", x, p->bars_across ? p->top : p->bottom, x,
                  p->bottom + (p->bars_across ? 0 : 4));
         rer_put_label(p->writer, "x tick middle", x, p->bottom + 17, tick_text(text, p, true, i), RER_NAME_MAX);
@@ -214,7 +214,7 @@ static void put_y_ticks(const rer_plot *p)
 {
     char text[RER_CHART_TEXT];
     for (int i = 0; i < p->n_ticks[1]; i++) {
-        double y = rer_scale_at(&p->y, p->ticks[1][i]);
+        double y = rer_axis_scale_at(&p->y, p->ticks[1][i]);
         put_line(p, "grid", p->left, y, p->right, y);
         rer_put_label(p->writer, "y tick end", p->left - 7, y + 4, tick_text(text, p, false, i), RER_NAME_MAX);
     }
@@ -238,14 +238,14 @@ static void put_names(const rer_plot *p)
 {
     const rer_axis *x = &p->chart->x, *y = &p->chart->y;
     for (int64_t i = 0; x->names != NULL && i < x->n_names && x->n_names <= NAMES_SHOWN; i++) {
-        double at = rer_scale_at(&p->x, (double)i);
+        double at = rer_axis_scale_at(&p->x, (double)i);
         if (p->slanted)
             put_slanted(p, at, x->names[i]);
         else
             rer_put_label(p->writer, "x tick name middle", at, p->bottom + 17, x->names[i], RER_NAME_MAX);
     }
     for (int64_t i = 0; y->names != NULL && i < y->n_names && y->n_names <= NAMES_SHOWN; i++)
-        rer_put_label(p->writer, "y tick name end", p->left - 7, rer_scale_at(&p->y, (double)i) + 4, y->names[i],
+        rer_put_label(p->writer, "y tick name end", p->left - 7, rer_axis_scale_at(&p->y, (double)i) + 4, y->names[i],
                       RER_NAME_MAX);
 }
 
@@ -277,10 +277,10 @@ static void put_references(const rer_plot *p)
 {
     for (int i = 0; i < p->chart->n_references; i++) {
         const rer_reference *reference = &p->chart->references[i];
-        const rer_scale *scale = reference->is_vertical ? &p->x : &p->y;
-        if (!rer_scale_shows(scale, reference->value))
+        const rer_axis_scale *scale = reference->is_vertical ? &p->x : &p->y;
+        if (!rer_axis_scale_shows(scale, reference->value))
             continue;
-        double at = rer_scale_at(scale, reference->value);
+        double at = rer_axis_scale_at(scale, reference->value);
         if (reference->is_vertical) {
             bool is_right = at > (p->left + 2 * p->right) / 3;
             put_line(p, "reference", at, p->top, at, p->bottom);
@@ -339,6 +339,11 @@ static void put_chart(rer_writer *writer, const void *what, bool alone)
 void rer_chart_put(rer_writer *writer, const rer_chart *chart)
 {
     put_chart(writer, chart, false);
+}
+
+void rer_chart_put_alone(rer_writer *writer, const rer_chart *chart)
+{
+    put_chart(writer, chart, true);
 }
 
 rer_status rer_chart_write(const rer_chart *chart, const char *path, rer_error *error)

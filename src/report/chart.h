@@ -85,6 +85,9 @@ typedef struct rer_heatmap {
 /* Into a page. */
 void rer_chart_put(rer_writer *writer, const rer_chart *chart);
 void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map);
+/* As the whole text of a .svg file. */
+void rer_chart_put_alone(rer_writer *writer, const rer_chart *chart);
+void rer_heatmap_put_alone(rer_writer *writer, const rer_heatmap *map);
 /* As a file .svg of its own. */
 rer_status rer_chart_write(const rer_chart *chart, const char *path, rer_error *error);
 rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error *error);

@@ -4,16 +4,16 @@
 
 #include "report/chart.h"
 
-typedef struct rer_scale { /* value -> pixel */
-    double low, high;      /* log10 of the ends where `log` */
-    double from, to;       /* pixels */
+typedef struct rer_axis_scale { /* value -> pixel */
+    double low, high;           /* log10 of the ends where `log` */
+    double from, to;            /* pixels */
     bool log;
-} rer_scale;
+} rer_axis_scale;
 
 #define RER_TICKS_MAX 16
 /* Whether the value has a place: a number, and above 0 on a log axis. */
-bool rer_scale_shows(const rer_scale *scale, double value);
-double rer_scale_at(const rer_scale *scale, double value);
+bool rer_axis_scale_shows(const rer_axis_scale *scale, double value);
+double rer_axis_scale_at(const rer_axis_scale *scale, double value);
 /* Round numbers in low..high, about `wanted` of them; returns how many. */
 int rer_ticks(double low, double high, bool log, int wanted, double *ticks);
 /* Widens low..high to round numbers, about `wanted` steps apart. */
@@ -47,7 +47,7 @@ enum { RER_NAME_MAX = 28, RER_LEGEND_MAX = 60 }; /* characters of a category, of
 typedef struct rer_plot {
     rer_writer *writer;
     const rer_chart *chart;
-    rer_scale x, y;
+    rer_axis_scale x, y;
     double width, height;            /* of the whole */
     double left, right, top, bottom; /* of the plot */
     double ticks[2][RER_TICKS_MAX];

@@ -57,17 +57,19 @@ void rer_plot_point(const rer_plot *p, double x, double y)
 
 static bool shows_xy(const rer_plot *p, double x, double y)
 {
-    return rer_scale_shows(&p->x, x) && rer_scale_shows(&p->y, y);
+    return rer_axis_scale_shows(&p->x, x) && rer_axis_scale_shows(&p->y, y);
 }
 
 static void put_band(const rer_plot *p, const rer_series *series, int color)
 {
     int64_t i = 0;
     while (i < series->n) { /* one closed path for each stretch without a gap */
-        while (i < series->n && !(shows_xy(p, series->x[i], series->low[i]) && rer_scale_shows(&p->y, series->high[i])))
+        while (i < series->n &&
+               !(shows_xy(p, series->x[i], series->low[i]) && rer_axis_scale_shows(&p->y, series->high[i])))
             i++;
         int64_t first = i;
-        while (i < series->n && shows_xy(p, series->x[i], series->low[i]) && rer_scale_shows(&p->y, series->high[i]))
+        while (i < series->n && shows_xy(p, series->x[i], series->low[i]) &&
+               rer_axis_scale_shows(&p->y, series->high[i]))
             i++;
         if (i - first < 2)
             continue;
@@ -76,11 +78,11 @@ static void put_band(const rer_plot *p, const rer_series *series, int color)
         rer_put(p->writer, " d=\"M");
         for (int64_t k = first; k < i; k++) {
             rer_put(p->writer, k > first ? "L" : "");
-            rer_plot_point(p, rer_scale_at(&p->x, series->x[k]), rer_scale_at(&p->y, series->high[k]));
+            rer_plot_point(p, rer_axis_scale_at(&p->x, series->x[k]), rer_axis_scale_at(&p->y, series->high[k]));
         }
         for (int64_t k = i - 1; k >= first; k--) {
             rer_put(p->writer, "L");
-            rer_plot_point(p, rer_scale_at(&p->x, series->x[k]), rer_scale_at(&p->y, series->low[k]));
+            rer_plot_point(p, rer_axis_scale_at(&p->x, series->x[k]), rer_axis_scale_at(&p->y, series->low[k]));
         }
         rer_put(p->writer, "Z\"/>\n");
     }
@@ -125,7 +127,7 @@ static void put_dots(const rer_plot *p, const rer_series *series, int color, dou
         double x = series->x != NULL ? series->x[i] : (double)i, y = series->y != NULL ? series->y[i] : (double)i;
         if (!shows_xy(p, x, y))
             continue;
-        double at_x = rer_scale_at(&p->x, x), at_y = rer_scale_at(&p->y, y);
+        double at_x = rer_axis_scale_at(&p->x, x), at_y = rer_axis_scale_at(&p->y, y);
         rer_plot_shape(p, color, at_x, at_y, r);
         rer_put(p->writer, ">");
         put_tip(p, series, i);
@@ -146,7 +148,7 @@ static void put_curve(const rer_plot *p, const rer_series *series, int color)
         bool shows = shows_xy(p, series->x[i], series->y[i]);
         if (shows) {
             rer_put(p->writer, drawing ? "L" : "M");
-            rer_plot_point(p, rer_scale_at(&p->x, series->x[i]), rer_scale_at(&p->y, series->y[i]));
+            rer_plot_point(p, rer_axis_scale_at(&p->x, series->x[i]), rer_axis_scale_at(&p->y, series->y[i]));
         }
         drawing = shows;
     }
@@ -158,10 +160,10 @@ static void put_curve(const rer_plot *p, const rer_series *series, int color)
 /* From low to high along one axis at the place `at` (a pixel) of the other. */
 static void put_whisker(const rer_plot *p, double low, double high, double at, bool across, int color)
 {
-    const rer_scale *scale = across ? &p->x : &p->y;
-    if (!rer_scale_shows(scale, low) || !rer_scale_shows(scale, high))
+    const rer_axis_scale *scale = across ? &p->x : &p->y;
+    if (!rer_axis_scale_shows(scale, low) || !rer_axis_scale_shows(scale, high))
         return;
-    double from = rer_scale_at(scale, low), to = rer_scale_at(scale, high), ends[2] = {from, to};
+    double from = rer_axis_scale_at(scale, low), to = rer_axis_scale_at(scale, high), ends[2] = {from, to};
     rer_put(p->writer, "<path");
     rer_plot_class(p, "whisker", color, "");
     rer_put(p->writer, " d=\"M");
@@ -180,12 +182,12 @@ static void put_whisker(const rer_plot *p, double low, double high, double at, b
 static void put_whiskers(const rer_plot *p, const rer_series *series, int color)
 {
     bool across = p->bars_across;
-    const rer_scale *scale = across ? &p->y : &p->x;
+    const rer_axis_scale *scale = across ? &p->y : &p->x;
     const double *places = across ? series->y : series->x;
     for (int64_t i = 0; i < series->n; i++) {
         double place = places != NULL ? places[i] : (double)i;
-        if (rer_scale_shows(scale, place))
-            put_whisker(p, series->low[i], series->high[i], rer_scale_at(scale, place), across, color);
+        if (rer_axis_scale_shows(scale, place))
+            put_whisker(p, series->low[i], series->high[i], rer_axis_scale_at(scale, place), across, color);
     }
 }
 
@@ -201,26 +203,26 @@ void rer_plot_rectangle(const rer_plot *p, int color, double x1, double y1, doub
 }
 
 /* Where a bar begins: at 0, or at the end of the axis on a log scale or without 0. */
-static double base_of(const rer_scale *scale)
+static double base_of(const rer_axis_scale *scale)
 {
     if (scale->log)
         return scale->from;
-    return rer_scale_at(scale, fmax(scale->low, fmin(scale->high, 0)));
+    return rer_axis_scale_at(scale, fmax(scale->low, fmin(scale->high, 0)));
 }
 
 /* `turn` of p->n_bars series side by side. */
 static void put_bars(const rer_plot *p, const rer_series *series, int color, int turn)
 {
     bool across = p->bars_across;
-    const rer_scale *along = across ? &p->y : &p->x, *scale = across ? &p->x : &p->y;
+    const rer_axis_scale *along = across ? &p->y : &p->x, *scale = across ? &p->x : &p->y;
     const double *places = across ? series->y : series->x, *values = across ? series->x : series->y;
-    double band = fabs(rer_scale_at(along, 1) - rer_scale_at(along, 0)) * .76;
+    double band = fabs(rer_axis_scale_at(along, 1) - rer_axis_scale_at(along, 0)) * .76;
     double each = band / p->n_bars, thick = fmin(each * (p->n_bars > 1 ? .92 : 1), 46), base = base_of(scale);
     for (int64_t i = 0; i < series->n; i++) {
-        if (!rer_scale_shows(scale, values[i]))
+        if (!rer_axis_scale_shows(scale, values[i]))
             continue;
-        double at = rer_scale_at(along, places != NULL ? places[i] : (double)i);
-        double middle = at - band / 2 + (turn + .5) * each, end = rer_scale_at(scale, values[i]);
+        double at = rer_axis_scale_at(along, places != NULL ? places[i] : (double)i);
+        double middle = at - band / 2 + (turn + .5) * each, end = rer_axis_scale_at(scale, values[i]);
         double from = middle - thick / 2, to = middle + thick / 2;
         rer_plot_rectangle(p, color, across ? base : from, across ? from : base, across ? end : to, across ? to : end);
         put_tip(p, series, i);
@@ -235,11 +237,12 @@ static void put_histogram(const rer_plot *p, const rer_series *series, int color
     char text[RER_CHART_TEXT];
     double base = base_of(&p->y);
     for (int64_t i = 0; i < series->n; i++) {
-        if (!shows_xy(p, series->x[i], series->y[i]) || !rer_scale_shows(&p->x, series->x[i + 1]) || series->y[i] == 0)
+        if (!shows_xy(p, series->x[i], series->y[i]) || !rer_axis_scale_shows(&p->x, series->x[i + 1]) ||
+            series->y[i] == 0)
             continue;
-        double from = rer_scale_at(&p->x, series->x[i]), to = rer_scale_at(&p->x, series->x[i + 1]);
+        double from = rer_axis_scale_at(&p->x, series->x[i]), to = rer_axis_scale_at(&p->x, series->x[i + 1]);
         double gap = fmin(1, (to - from) / 8);
-        rer_plot_rectangle(p, color, from + gap / 2, base, to - gap / 2, rer_scale_at(&p->y, series->y[i]));
+        rer_plot_rectangle(p, color, from + gap / 2, base, to - gap / 2, rer_axis_scale_at(&p->y, series->y[i]));
         rer_put(p->writer, "<title>");
         rer_put(p->writer, rer_value_text(text, series->x[i], p->chart->x.percent));
         rer_put(p->writer, " – ");

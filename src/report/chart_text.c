@@ -8,12 +8,12 @@ extern const char rer_chart_css[];
 
 /* ---- scales and ticks ------------------------------------------------------------------------- */
 
-bool rer_scale_shows(const rer_scale *scale, double value)
+bool rer_axis_scale_shows(const rer_axis_scale *scale, double value)
 {
     return isfinite(value) && (!scale->log || value > 0);
 }
 
-double rer_scale_at(const rer_scale *scale, double value)
+double rer_axis_scale_at(const rer_axis_scale *scale, double value)
 {
     double place = scale->log ? log10(value) : value;
     return scale->from + (place - scale->low) / (scale->high - scale->low) * (scale->to - scale->from);

@@ -147,6 +147,11 @@ void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map)
     put_heatmap(writer, map, false);
 }
 
+void rer_heatmap_put_alone(rer_writer *writer, const rer_heatmap *map)
+{
+    put_heatmap(writer, map, true);
+}
+
 rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error *error)
 {
     return rer_svg_write(put_heatmap, map, path, error);

@@ -204,7 +204,7 @@ static void errors(const rer_model *model, const rer_run *run, const rer_block *
         rer_network_errors(&state->network, state->weights + (first + k) * state->network.parameters, block->x,
                            block->count, d2 + k, classes, scratch, run->kernels);
     for (int64_t i = 0; left_out && state->own != NULL && i < block->count; i++)
-        if (block->code[i] >= first && block->code[i] < first + classes)
+        if (block->code[i] >= first && block->code[i] < first + classes && rer_block_has_seen(block, i))
             d2[i * classes + block->code[i] - first] = state->own[rer_block_row(block, i)];
 }
 

@@ -1,0 +1,29 @@
+/* Remarks for the user. */
+#include "core/notes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format, ...)
+{
+    char text[600];
+    int64_t capacity = notes->count;
+    rer_status status = rer_grow(&notes->text, &capacity, notes->count + 1, sizeof *notes->text, "notes", error);
+    if (status != RER_OK)
+        return status;
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    status = rer_copy_text(&notes->text[notes->count], text, error);
+    notes->count += status == RER_OK;
+    return status;
+}
+
+void rer_notes_free(rer_notes *notes)
+{
+    for (int i = 0; i < notes->count; i++)
+        free(notes->text[i]);
+    free(notes->text);
+    *notes = (rer_notes){0};
+}

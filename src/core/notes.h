@@ -1,0 +1,16 @@
+/* Remarks for the user that a result carries. */
+#ifndef RER_NOTES_H
+#define RER_NOTES_H
+
+#include "core/core.h"
+
+typedef struct rer_notes {
+    char **text; /* [count], owned */
+    int count;
+} rer_notes;
+
+rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void rer_notes_free(rer_notes *notes);
+
+#endif
