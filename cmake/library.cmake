@@ -11,7 +11,7 @@ rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
 
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
-                           ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
+                           ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${LBFGS_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
 target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
 target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
                        -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
@@ -24,7 +24,7 @@ if(RER_SANITIZE)
     endif()
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
-                      PkgConfig::PNG ${CSV_LIBRARY} ${OPENBLAS_LIBRARY} m)
+                      PkgConfig::PNG ${CSV_LIBRARY} ${LBFGS_LIBRARY} ${OPENBLAS_LIBRARY} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free)
 if(HDF5_FOUND)

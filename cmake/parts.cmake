@@ -8,6 +8,8 @@ pkg_check_modules(ZIP REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)
 find_path(CSV_INCLUDE_DIR csv.h REQUIRED)
 find_library(CSV_LIBRARY csv REQUIRED)
+find_path(LBFGS_INCLUDE_DIR lbfgs.h REQUIRED)
+find_library(LBFGS_LIBRARY lbfgs REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 
 find_path(OPENBLAS_INCLUDE_DIR cblas.h REQUIRED PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial

@@ -69,6 +69,8 @@ typedef struct rer_kernels {
     void (*find_nearest)(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip);
     /* log sum_k exp(log_n[k] - half_t * d2[k]) */
     double (*log_sum_exp)(const float *d2, const float *log_n, double half_t, int64_t n);
+    /* z <- softmax(z + bias); returns log sum_k exp(z_k + bias_k) */
+    double (*softmax)(float *z, const float *bias, int64_t n);
     const rer_network_kernels *network;
 } rer_kernels;
 
@@ -86,6 +88,8 @@ void rer_rank_update(float *w, const float *r, int64_t n, int64_t D);
 /* r [n, D] <- r g', g [D, D] lower triangular */
 void rer_multiply_triangle_f32(float *r, const float *g, int64_t n, int64_t D);
 void rer_multiply_triangle_f64(double *r, const double *g, int64_t n, int64_t D);
+/* r [n, D] <- r g */
+void rer_multiply_triangle_back_f64(double *r, const double *g, int64_t n, int64_t D);
 /* h [n, k] (row stride ldh) = t u', t [n, D], u [k, D] */
 void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D);
 void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D);

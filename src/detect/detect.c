@@ -1,12 +1,30 @@
 /* The table of detectors, and what they share. */
 #include "detect/detect.h"
 
+#include "detect/logistic.h"
+
 #include <math.h>
 #include <string.h>
 
+#define CONFIDENT(NAME, TEXT, UNIT, INVERSE, MARGIN)                                                                   \
+    {                                                                                                                  \
+        .name = NAME, .help = "confident learning, " TEXT, .run = rer_detect_confident, .margin = (MARGIN),            \
+        .classifier = {.unit = (UNIT), .C = (INVERSE)},                                                                \
+    }
+
+/* clang-format off */
 static const rer_detector detectors[] = {
+    CONFIDENT("confident", "rows as they are, C = 1, self-confidence", false, 1, false),
+    CONFIDENT("confident-margin", "rows as they are, C = 1, margin", false, 1, true),
+    CONFIDENT("confident-c10", "rows as they are, C = 10, self-confidence", false, 10, false),
+    CONFIDENT("confident-c10-margin", "rows as they are, C = 10, margin", false, 10, true),
+    CONFIDENT("confident-unit", "unit rows, C = 1, self-confidence", true, 1, false),
+    CONFIDENT("confident-unit-margin", "unit rows, C = 1, margin", true, 1, true),
+    CONFIDENT("confident-unit-c10", "unit rows, C = 10, self-confidence", true, 10, false),
+    CONFIDENT("confident-unit-c10-margin", "unit rows, C = 10, margin", true, 10, true),
     {.name = "knn", .help = "vote of the 10 nearest neighbours by cosine", .run = rer_detect_knn},
 };
+/* clang-format on */
 
 const rer_detector *rer_detector_at(int index)
 {
@@ -61,6 +79,7 @@ void rer_detection_relabel(rer_detection *detection, const int32_t *labels)
     const rer_run *run = &detection->run;
     memcpy(run->result->given, labels != NULL ? labels : run->data->labels.codes,
            (size_t)run->N * sizeof *run->result->given);
+    rer_confident_free(&detection->confident);
 }
 
 void rer_detection_close(rer_detection *detection)
@@ -70,6 +89,7 @@ void rer_detection_close(rer_detection *detection)
     rer_pool_close(detection->run.pool);
     rer_result_free(detection->run.result);
     rer_neighbors_free(&detection->neighbors);
+    rer_confident_free(&detection->confident);
     free(detection);
 }
 
@@ -79,6 +99,38 @@ rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error)
         return RER_OK;
     rer_neighbors_free(&detection->neighbors);
     return rer_neighbors_find(&detection->neighbors, &detection->run, error);
+}
+
+rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error)
+{
+    const rer_classifier *made = &detection->classifier;
+    rer_logistic logistic = {0};
+    if (detection->confident.own != NULL && made->unit == classifier.unit && made->C == classifier.C)
+        return RER_OK;
+    rer_confident_free(&detection->confident);
+    detection->classifier = classifier;
+    rer_status status = rer_logistic_fit(&logistic, &detection->run, classifier.unit, classifier.C, error);
+    if (status == RER_OK) {
+        rer_probabilities probabilities = rer_logistic_probabilities(&logistic);
+        status = rer_confident_judge(&detection->confident, &detection->run, &probabilities, error);
+    }
+    rer_logistic_free(&logistic);
+    return status;
+}
+
+rer_status rer_detect_confident(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                                rer_error *error)
+{
+    const rer_confident *confident = &detection->confident;
+    rer_status status = rer_detection_confident(detection, detector->classifier, error);
+    for (int64_t row = 0; status == RER_OK && row < detection->run.N; row++) {
+        double own = (double)confident->own[row], other = (double)confident->other[row];
+        verdict->suggested[row] = confident->suggested[row];
+        verdict->flagged[row] = (confident->flagged[row] >> detector->prune & 1) != 0;
+        verdict->mistakenness[row] = detector->margin ? (1 - (own - other)) / 2 : 1 - own;
+    }
+    verdict->noise_rate = confident->noise_rate;
+    return status;
 }
 
 /* ---- running one -------------------------------------------------------------------------- */

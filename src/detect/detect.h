@@ -7,6 +7,7 @@
 #ifndef RER_DETECT_H
 #define RER_DETECT_H
 
+#include "detect/confident.h"
 #include "detect/neighbors.h"
 
 typedef struct rer_verdict {
@@ -16,19 +17,27 @@ typedef struct rer_verdict {
     double noise_rate;    /* estimated share of wrong labels */
 } rer_verdict;
 
+/* How confident learning gets its probabilities. */
+typedef struct rer_classifier {
+    bool unit; /* rows of unit length, else as they are */
+    double C;  /* inverse of the penalty */
+} rer_classifier;
+
 typedef struct rer_detection {
     rer_run run;         /* its result has given [N] and flags [N], nothing else */
     rer_options options; /* what run.options points to */
     rer_neighbors neighbors;
+    rer_confident confident; /* of the present labels and this classifier; own NULL: none */
+    rer_classifier classifier;
 } rer_detection;
 
 typedef struct rer_detector {
     const char *name;
     const char *help;
     bool needs_class_embeddings; /* of the data set */
-    bool unit;                   /* confident learning: rows of unit length, else as they are */
-    double C;                    /* and the inverse of the penalty of its logistic regression */
-    bool margin;                 /* and the score: margin, else self-confidence */
+    rer_classifier classifier;   /* confident learning */
+    bool margin;                 /* and its score: margin, else self-confidence */
+    rer_prune prune;             /* and how it flags */
     bool rank;                   /* SimiFeat: flag the lowest of each class, else by vote */
     rer_status (*run)(rer_verdict *verdict, rer_detection *detection, const struct rer_detector *detector,
                       rer_error *error);
@@ -53,6 +62,9 @@ void rer_verdict_free(rer_verdict *verdict);
 
 /* The K = RER_LISTED nearest labelled rows of every row, by cosine; made when first asked for. */
 rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
+/* Confident learning with cross-fitted logistic regression. `suggested` and `other` of it are the best
+ * class other than the label and its probability. */
+rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error);
 /* Labelled and valid. */
 static inline bool rer_is_judged(const rer_run *run, int64_t row)
 {
@@ -61,6 +73,8 @@ static inline bool rer_is_judged(const rer_run *run, int64_t row)
 
 #define RER_VOTERS 10 /* neighbours that vote */
 
+rer_status rer_detect_confident(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                                rer_error *error);
 rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
                           rer_error *error);
 

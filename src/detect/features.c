@@ -68,20 +68,32 @@ static rer_status find_mean(rer_features *features, bool centred, rer_error *err
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* A row as read becomes the one that is used. */
+static void prepare_row(float *x, const rer_features *features, int64_t row)
+{
+    const rer_run *run = features->run;
+    if ((run->result->flags[row] & RER_FLAG_INVALID) != 0) {
+        memset(x, 0, (size_t)run->D * sizeof *x);
+        return;
+    }
+    double scale = rer_normalize_row(&features->normalizer, x, run->D, run->kernels->sum_squares(x, run->D));
+    (void)run->kernels->residual_f32(x, x, scale, features->mean, run->D);
+}
+
 static rer_status read_rows(float *x, const rer_features *features, int64_t first, int64_t count, void *scratch,
                             rer_error *error)
 {
-    const rer_run *run = features->run;
-    int64_t D = run->D;
-    rer_status status = rer_dataset_rows_read(run->data, first, count, x, scratch, error);
+    const rer_dataset *data = features->run->data;
+    int64_t D = data->D;
+    rer_status status = RER_OK;
+    if (features->order == NULL)
+        status = rer_dataset_rows_read(data, first, count, x, scratch, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        float *row = x + i * D;
-        if ((run->result->flags[first + i] & RER_FLAG_INVALID) != 0) {
-            memset(row, 0, (size_t)D * sizeof *row);
-            continue;
-        }
-        double scale = rer_normalize_row(&features->normalizer, row, D, run->kernels->sum_squares(row, D));
-        (void)run->kernels->residual_f32(row, row, scale, features->mean, D);
+        int64_t row = features->order != NULL ? features->order[first + i] : first + i;
+        if (features->order != NULL)
+            status = rer_dataset_rows_read(data, row, 1, x + i * D, scratch, error);
+        if (status == RER_OK)
+            prepare_row(x + i * D, features, row);
     }
     return status;
 }
@@ -109,38 +121,74 @@ rer_status rer_features_rows(const float **x, const rer_features *features, int6
 
 /* ---- second pass: keep them ----------------------------------------------------------------- */
 
+typedef struct store_pass {
+    const rer_features *features;
+    const int64_t *place; /* [N] in the order, -1: not used; NULL: as they are */
+} store_pass;
+
+/* Reads a block in the order of the input, which every kind of file can do, and spreads its rows. */
 static rer_status store_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    const rer_features *features = context;
-    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, features->run->N - first);
-    return read_rows(features->stored + first * features->run->D, features, first, count, scratch, error);
+    const store_pass *pass = context;
+    const rer_features *features = pass->features;
+    const rer_dataset *data = features->run->data;
+    int64_t D = data->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, data->N - first);
+    float *x = rer_carve(&scratch, count * D * (int64_t)sizeof *x);
+    rer_status status = rer_dataset_rows_read(data, first, count, x, scratch, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        int64_t to = pass->place != NULL ? pass->place[first + i] : first + i;
+        if (to < 0)
+            continue;
+        prepare_row(x + i * D, features, first + i);
+        memcpy(features->stored + to * D, x + i * D, (size_t)D * sizeof *x);
+    }
+    return status;
 }
 
-static rer_status store_rows(rer_features *features, rer_error *error)
+static bool is_small(const rer_features *features)
 {
     const rer_run *run = features->run;
-    int64_t values = 0, most = STORED_MOST;
-    if (run->options->memory > 0)
-        most = rer_min(most, run->options->memory / 2);
-    if (!rer_product(run->N, run->D, &values) || values > most / (int64_t)sizeof(float))
+    int64_t values = 0, most = STORED_MOST, cap = run->options->memory;
+    if (cap > 0)
+        most = rer_min(most, cap / 2);
+    return rer_product(features->count, run->D, &values) && values <= most / (int64_t)sizeof(float);
+}
+
+rer_status rer_features_keep(rer_features *features, const int64_t *order, int64_t count, rer_error *error)
+{
+    const rer_run *run = features->run;
+    int64_t *place = NULL, rows = rer_min(RER_BLOCK, run->N);
+    features->order = order;
+    features->count = count;
+    if (!is_small(features))
         return RER_OK;
-    rer_status status = rer_allocate(&features->stored, values, sizeof(float), "rows", error);
+    rer_status status = RER_OK;
+    if (order != NULL)
+        status = rer_allocate(&place, run->N, sizeof *place, "the order of rows", error);
+    for (int64_t row = 0; status == RER_OK && order != NULL && row < run->N; row++)
+        place[row] = -1;
+    for (int64_t i = 0; status == RER_OK && order != NULL && i < count; i++)
+        place[order[i]] = i;
+    if (status == RER_OK)
+        status = rer_allocate(&features->stored, count * run->D, sizeof(float), "rows", error);
+    store_pass pass = {features, place};
     rer_job job = {.stage = "reading rows",
                    .items = rer_run_blocks(run),
-                   .scratch = rer_dataset_scratch(run->data, rer_min(RER_BLOCK, run->N)) + 64,
+                   .scratch = rows * run->D * (int64_t)sizeof(float) + rer_dataset_scratch(run->data, rows) + 128,
                    .work = store_block,
-                   .context = features};
-    return status == RER_OK ? rer_pool_run(run->pool, &job, error) : status;
+                   .context = &pass};
+    if (status == RER_OK)
+        status = rer_pool_run(run->pool, &job, error);
+    free(place);
+    return status;
 }
 
 rer_status rer_features_open(rer_features *features, const rer_run *run, bool unit, bool centred, rer_error *error)
 {
-    rer_features made = {.run = run, .normalizer = {.kind = unit ? RER_UNIT : RER_NONE}};
+    rer_features made = {.run = run, .normalizer = {.kind = unit ? RER_UNIT : RER_NONE}, .count = run->N};
     rer_status status = rer_allocate(&made.mean, run->D, sizeof *made.mean, "the mean row", error);
     if (status == RER_OK)
         status = find_mean(&made, centred, error);
-    if (status == RER_OK)
-        status = store_rows(&made, error);
     if (status != RER_OK) {
         rer_features_close(&made);
         return status;

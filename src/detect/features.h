@@ -8,17 +8,21 @@ typedef struct rer_features {
     const rer_run *run;
     rer_normalizer normalizer; /* RER_UNIT or RER_NONE */
     double *mean;              /* [D] of the valid rows; zeros where nothing is to be subtracted */
-    float *stored;             /* [N, D] where that is small enough, else rows are read again and again */
+    int64_t count;             /* rows that are used */
+    const int64_t *order;      /* [count] rows of the input, in the order wanted; NULL: as they are */
+    float *stored;             /* [count, D] where that is small enough, else rows are read again and again */
 } rer_features;
 
 /* Checks every row on the way: NaN or Inf is an error or, with --drop-invalid, sets the row's flag
  * in the run's result; such a row is all zeros here. */
 rer_status rer_features_open(rer_features *features, const rer_run *run, bool unit, bool centred, rer_error *error);
+/* From here on only the rows order [count] (which must stay; NULL: all), in that order; they are kept
+ * in memory where that is small enough. */
+rer_status rer_features_keep(rer_features *features, const int64_t *order, int64_t count, rer_error *error);
 void rer_features_close(rer_features *features);
-
 /* Bytes of scratch that rer_features_rows needs for `count` rows. */
 int64_t rer_features_scratch(const rer_features *features, int64_t count);
-/* *x [count, D]: rows first..first+count-1, at most RER_BLOCK; in scratch carved from *cursor, or stored. */
+/* *x [count, D]: rows first..first+count-1 (of the order), at most RER_BLOCK; in scratch carved from *cursor, or stored. */
 rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count, void *cursor,
                              rer_error *error);
 

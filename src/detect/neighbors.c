@@ -239,6 +239,8 @@ rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_
                         run->data->features.name, (long long)run->N, INT32_MAX);
     rer_status status = rer_features_open(&s.features, run, true, false, error);
     if (status == RER_OK)
+        status = rer_features_keep(&s.features, NULL, run->N, error);
+    if (status == RER_OK)
         status = allocate_search(&s, run->N, error);
     if (status == RER_OK)
         status = rer_allocate(&made.among, run->N, sizeof *made.among, "neighbours", error);

@@ -12,6 +12,8 @@ typedef struct rer_class_rows {
 
 /* Labelled, valid rows by class. */
 rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_error *error);
+/* A random order within each class: its prefix is a random subset. */
+void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed);
 void rer_class_rows_free(rer_class_rows *classes);
 
 static inline int64_t rer_class_size(const rer_class_rows *classes, int32_t c)

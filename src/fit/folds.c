@@ -1,23 +1,7 @@
 /* Folds and the tasks they make. */
 #include "fit/folds.h"
 
-#include "core/random.h"
-
 #include <math.h>
-
-/* Random order within each class (Fisher and Yates): its prefix is the random subset to fit on. */
-static void shuffle_classes(rer_class_rows *classes, int64_t seed)
-{
-    for (int32_t c = 0; c < classes->C; c++) {
-        int64_t *rows = classes->rows + classes->start[c];
-        for (int64_t i = rer_class_size(classes, c) - 1; i > 0; i--) {
-            double u = rer_random_uniform(seed, RER_RANDOM_FOLD, (uint64_t)c, (uint64_t)i);
-            int64_t j = (int64_t)(u * (double)(i + 1)), kept = rows[i];
-            rows[i] = rows[j];
-            rows[j] = kept;
-        }
-    }
-}
 
 /* A stable sort by size, largest first: counting would need as many bins as rows. */
 static void merge_by_size(int32_t *order, int32_t *spare, const rer_class_rows *classes, int32_t low, int32_t high)
@@ -56,7 +40,7 @@ rer_status rer_fold_plan_make(rer_fold_plan *plan, const rer_run *run, rer_error
     for (int32_t c = 0; c < run->C; c++)
         made.order[c] = c;
     merge_by_size(made.order, spare, &made.classes, 0, run->C);
-    shuffle_classes(&made.classes, run->options->seed);
+    rer_class_rows_shuffle(&made.classes, run->options->seed);
     for (int64_t row = 0; made.own != NULL && row < run->N; row++)
         made.own[row] = NAN;
     free(spare);

@@ -345,6 +345,30 @@ static void test_nearest(void **state)
     for_all(check_nearest);
 }
 
+static void check_softmax(const rer_kernels *kernels, int64_t n, const numbers *in)
+{
+    float p[LONGEST], bias[LONGEST] = {0}, largest = -INFINITY;
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++) {
+        p[k] = 9 * in->x[k];
+        bias[k] = k % 5 == 3 && n > 5 ? -INFINITY : in->y[k]; /* a class that is not there */
+        largest = fmaxf(largest, p[k] + bias[k]);
+    }
+    for (int64_t k = 0; k < n; k++)
+        sum += exp((double)(9 * in->x[k] + bias[k]) - (double)largest);
+    assert_near("softmax's sum", kernels, n, kernels->softmax(p, bias, n), (double)largest + log(sum), 2e-7);
+    for (int64_t k = 0; k < n; k++) {
+        double want = exp((double)(9 * in->x[k] + bias[k]) - (double)largest) / sum;
+        assert_near("softmax", kernels, n, (double)p[k], want, 3e-7 * want + 1e-37);
+    }
+}
+
+static void test_softmax(void **state)
+{
+    (void)state;
+    for_all(check_softmax);
+}
+
 static void test_log_sum_exp(void **state)
 {
     (void)state;
@@ -356,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_half), cmocka_unit_test(test_sums),        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_nearest),    cmocka_unit_test(test_log_sum_exp), cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_softmax),
     };
     return cmocka_run_group_tests_name("backend.kernels", tests, NULL, NULL);
 }

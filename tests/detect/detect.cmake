@@ -1,8 +1,12 @@
-# Detectors against numpy, scikit-learn and cleanlab, which RER_PYTHON needs.
-add_executable(test.detect.run_detector ${CMAKE_CURRENT_LIST_DIR}/run_detector.c)
-target_link_libraries(test.detect.run_detector PRIVATE rer_static)
-foreach(name neighbors)
+# Detectors against numpy, scikit-learn and cleanlab, which RER_PYTHON needs. Helpers run their parts.
+set(environment "RER_COMMAND=$<TARGET_FILE:rer_command>")
+foreach(name run_detector fit_logistic judge_probabilities)
+    add_executable(test.detect.${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.c)
+    target_link_libraries(test.detect.${name} PRIVATE rer_static)
+    string(TOUPPER RER_${name} variable)
+    list(APPEND environment "${variable}=$<TARGET_FILE:test.detect.${name}>")
+endforeach()
+foreach(name neighbors logistic confident)
     add_test(NAME detect.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
-    set_tests_properties(detect.${name} PROPERTIES ENVIRONMENT
-        "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_RUN_DETECTOR=$<TARGET_FILE:test.detect.run_detector>")
+    set_tests_properties(detect.${name} PROPERTIES ENVIRONMENT "${environment}")
 endforeach()

@@ -20,6 +20,12 @@ void rer_multiply_triangle_f64(double *r, const double *g, int64_t n, int64_t D)
                 (blasint)D, r, (blasint)D);
 }
 
+void rer_multiply_triangle_back_f64(double *r, const double *g, int64_t n, int64_t D)
+{
+    cblas_dtrmm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)n, (blasint)D, 1, g,
+                (blasint)D, r, (blasint)D);
+}
+
 void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D)
 {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)k, (blasint)D, 1, t, (blasint)D, u,

@@ -179,6 +179,27 @@ static double log_sum_exp(const float *d2, const float *log_n, double half_t, in
     return (double)largest + log(total);
 }
 
+/* The sum is taken in double: where one class has nearly everything, the rest is what counts. */
+static double softmax(float *restrict z, const float *restrict bias, int64_t n)
+{
+    float largest = -INFINITY;
+    double sum = 0;
+#pragma omp simd reduction(max : largest)
+    for (int64_t k = 0; k < n; k++) {
+        z[k] += bias[k];
+        largest = z[k] > largest ? z[k] : largest;
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t k = 0; k < n; k++) {
+        z[k] = exp_of_negative(z[k] - largest);
+        sum += (double)z[k];
+    }
+    float share = (float)(1 / sum);
+    for (int64_t k = 0; k < n; k++)
+        z[k] *= share;
+    return (double)largest + log(sum);
+}
+
 #define ISA_TEXT_OF(isa) #isa
 #define ISA_TEXT(isa) ISA_TEXT_OF(isa)
 
@@ -198,5 +219,6 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .direct_f64 = direct_f64,
     .find_nearest = find_nearest,
     .log_sum_exp = log_sum_exp,
+    .softmax = softmax,
     .network = &NETWORK_TABLE_NAME(RER_ISA),
 };

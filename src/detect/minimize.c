@@ -1,0 +1,183 @@
+/* libLBFGS calls back for every evaluation, so each problem has a thread in which its call lives. These
+ * threads and the caller take turns: they wait while it evaluates, and it waits while any of them does
+ * the vector work of L-BFGS between two evaluations. */
+#include "detect/minimize.h"
+
+#include <lbfgs.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#define REMEMBERED 10 /* pairs of steps and changes of the gradient */
+#define LINE_SEARCH_MOST 10
+
+typedef struct lockstep lockstep;
+
+typedef struct seat {
+    lockstep *table;
+    rer_problem *problem;
+    pthread_t thread;
+    int outcome;
+    bool asking;
+} seat;
+
+struct lockstep {
+    pthread_mutex_t mutex;
+    pthread_cond_t asked, answered;
+    int32_t running, asking;
+    bool stopped;
+    int32_t iterations;
+    seat *seats;
+};
+
+static double ask(void *instance, const double *x, double *gradient, const int n, const double step)
+{
+    seat *own = instance;
+    lockstep *table = own->table;
+    (void)step;
+    (void)pthread_mutex_lock(&table->mutex);
+    own->problem->at = x;
+    own->problem->gradient = gradient;
+    own->asking = true;
+    table->asking++;
+    (void)pthread_cond_signal(&table->asked);
+    while (own->asking)
+        (void)pthread_cond_wait(&table->answered, &table->mutex);
+    /* A converged problem ends here, even where rounding makes the objective look a little larger than
+     * before: a gradient of 0 and the lowest of values end any search for a better step. */
+    bool ends = table->stopped || own->problem->converged;
+    (void)pthread_mutex_unlock(&table->mutex);
+    for (int64_t i = ends ? 0 : own->problem->n; i < n; i++)
+        gradient[i] = 0;
+    return ends ? -HUGE_VAL : own->problem->value;
+}
+
+/* After every iteration; not 0: stop. */
+static int check(void *instance, const double *x, const double *gradient, const double value, const double x_norm,
+                 const double gradient_norm, const double step, int n, int iteration, int evaluations)
+{
+    const seat *own = instance;
+    (void)x, (void)gradient, (void)value, (void)x_norm, (void)gradient_norm, (void)step, (void)n, (void)iteration;
+    (void)evaluations;
+    return own->problem->converged || own->table->stopped ? LBFGS_STOP : 0;
+}
+
+static void *run_seat(void *argument)
+{
+    seat *own = argument;
+    lockstep *table = own->table;
+    rer_problem *problem = own->problem;
+    lbfgs_parameter_t settings;
+    double value = 0;
+    lbfgs_parameter_init(&settings);
+    settings.m = REMEMBERED;
+    settings.epsilon = 0;
+    settings.max_iterations = table->iterations;
+    settings.max_linesearch = LINE_SEARCH_MOST;
+    own->outcome = lbfgs((int)rer_problem_size(problem->n), problem->x, &value, ask, check, own, &settings);
+    (void)pthread_mutex_lock(&table->mutex);
+    table->running--;
+    (void)pthread_cond_signal(&table->asked);
+    (void)pthread_mutex_unlock(&table->mutex);
+    return NULL;
+}
+
+/* Answers until no problem is left. */
+static rer_status answer(lockstep *table, int32_t count, rer_problem **wanted, rer_evaluate *evaluate, void *context,
+                         rer_error *error)
+{
+    rer_status status = RER_OK;
+    (void)pthread_mutex_lock(&table->mutex);
+    for (;;) {
+        while (table->asking < table->running)
+            (void)pthread_cond_wait(&table->asked, &table->mutex);
+        if (table->running == 0)
+            break;
+        int32_t asking = 0;
+        for (int32_t i = 0; i < count; i++)
+            if (table->seats[i].asking) {
+                wanted[asking++] = table->seats[i].problem;
+                table->seats[i].problem->evaluated++;
+            }
+        (void)pthread_mutex_unlock(&table->mutex);
+        if (!table->stopped)
+            status = evaluate(context, wanted, asking, error);
+        (void)pthread_mutex_lock(&table->mutex);
+        table->stopped = table->stopped || status != RER_OK;
+        table->asking = 0;
+        for (int32_t i = 0; i < count; i++)
+            table->seats[i].asking = false;
+        (void)pthread_cond_broadcast(&table->answered);
+    }
+    (void)pthread_mutex_unlock(&table->mutex);
+    return status;
+}
+
+/* A failed line search is no failure: rounding allows no better place. */
+static rer_status judge_outcome(const seat *own, rer_error *error)
+{
+    if (own->outcome == LBFGSERR_OUTOFMEMORY)
+        return rer_fail(error, RER_SYSTEM, "out of memory: L-BFGS needs some %d vectors of %lld numbers",
+                        2 * REMEMBERED + 5, (long long)own->problem->n);
+    if (own->outcome >= LBFGSERR_INVALID_N && own->outcome <= LBFGSERR_INVALID_ORTHANTWISE_END)
+        return rer_fail(error, RER_SYSTEM, "libLBFGS refuses a problem of %lld variables (code %d)",
+                        (long long)own->problem->n, own->outcome);
+    return RER_OK;
+}
+
+/* Threads are started with all signals blocked: handlers run in the caller's threads alone. */
+static int32_t start_seats(lockstep *table, rer_problem *problems, int32_t count)
+{
+    sigset_t all, before;
+    int32_t started = 0;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_mutex_lock(&table->mutex);
+    for (; started < count; started++) {
+        seat *next = &table->seats[started];
+        *next = (seat){.table = table, .problem = &problems[started]};
+        if (pthread_create(&next->thread, NULL, run_seat, next) != 0)
+            break;
+    }
+    table->running = started;
+    table->stopped = started < count;
+    (void)pthread_mutex_unlock(&table->mutex);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations, rer_evaluate *evaluate, void *context,
+                        rer_error *error)
+{
+    lockstep table = {.iterations = iterations};
+    rer_problem **wanted = NULL;
+    rer_status status = rer_allocate(&table.seats, count, sizeof *table.seats, "problems", error);
+    if (status == RER_OK)
+        status = rer_allocate(&wanted, count, sizeof(rer_problem *), "problems", error);
+    for (int32_t i = 0; status == RER_OK && i < count; i++)
+        if (problems[i].n > INT32_MAX - 16)
+            status = rer_fail(error, RER_BAD_INPUT, "%lld variables are too many for libLBFGS; at most %d are",
+                              (long long)problems[i].n, INT32_MAX - 16);
+    if (status == RER_OK) {
+        (void)pthread_mutex_init(&table.mutex, NULL);
+        (void)pthread_cond_init(&table.asked, NULL);
+        (void)pthread_cond_init(&table.answered, NULL);
+        int32_t started = start_seats(&table, problems, count);
+        if (started < count)
+            status = rer_fail(error, RER_SYSTEM, "no thread can be started");
+        rer_status answered = answer(&table, started, wanted, evaluate, context, error);
+        status = status == RER_OK ? answered : status;
+        for (int32_t i = 0; i < started; i++) {
+            (void)pthread_join(table.seats[i].thread, NULL);
+            if (status == RER_OK)
+                status = judge_outcome(&table.seats[i], error);
+        }
+        (void)pthread_cond_destroy(&table.asked);
+        (void)pthread_cond_destroy(&table.answered);
+        (void)pthread_mutex_destroy(&table.mutex);
+    }
+    free(table.seats);
+    free(wanted);
+    return status;
+}
