@@ -7,7 +7,8 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .labels = arguments->n_files > 1 ? arguments->files[1] : NULL,
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
-                       .ids = arguments->ids};
+                       .ids = arguments->ids,
+                       .subsets = arguments->subsets};
     if (files.labels == NULL && files.label_column == NULL)
         return fail(error, RER_BAD_USAGE, "labels are missing: rer analyze %s y.npy, or --label-column NAME of a CSV",
                     files.features);
@@ -39,7 +40,7 @@ const cli_command analyze_command = {
     .name = "analyze",
     .usage = "X [y] [--out DIR] [options]",
     .purpose = "Finds the probably wrong labels y of X: .npy, .npz:name, .h5:/path, .csv, .tsv, IDX; - is stdin.",
-    .examples = {"rer analyze X.npy y.npy --out results", "rer analyze X.npy y.npy --reconstructor autoencoder --help"},
+    .examples = {"rer analyze X.npy y.npy --out results", "rer analyze --reconstructor autoencoder --help"},
     .files_min = 1,
     .files_max = 2,
     .run = run,

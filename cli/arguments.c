@@ -30,6 +30,8 @@ static const file_option file_options[] = {
      offsetof(cli_arguments, label_column)},
     {{"label-column", "NAME", "none", "column of a CSV y with the labels", false, "rer noise"},
      offsetof(cli_arguments, label_column)},
+    {{"subsets", "FILE", "none", "a group for each row (split, annotator); table.csv:COLUMN", false, "rer analyze"},
+     offsetof(cli_arguments, subsets)},
     {{"over", "NAME=V,V,...", "none", "the option to vary, and its values", false, "rer sweep"},
      offsetof(cli_arguments, over)},
     {{"features", "FILE", "none", "features, for --type confidence", false, "rer noise"},

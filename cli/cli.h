@@ -17,7 +17,7 @@ typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
     rer_options options;
-    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human;
+    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human, *subsets;
     bool json, quiet, help;
 } cli_arguments;
 

@@ -36,8 +36,8 @@ void print_command_help(const cli_command *command, const rer_options *options)
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
         if (is_shown(info, reconstructor))
             print_option(info);
-    for (int i = 0; i < 2; i++)
-        printf("%s %s\n", i == 0 ? "examples:" : "         ", command->examples[i]);
+    bool on_one_line = strlen(command->examples[0]) + strlen(command->examples[1]) + 13 <= LINE_WIDTH;
+    printf("examples: %s%s%s\n", command->examples[0], on_one_line ? ";  " : "\n          ", command->examples[1]);
 }
 
 void print_help(const cli_command *const *commands, int count)

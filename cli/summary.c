@@ -3,6 +3,7 @@
  *     3  what was analyzed, what was found        + an empty line
  *    11  the most suspicious samples              + an empty line
  *     4  hardest classes, most confused pairs     + an empty line
+ *  9+1  subsets, where they were asked for
  *     2  notes
  *     2  where the files are, what to do next */
 #include "cli.h"
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, HALF = 50, TEXT = 512 };
+enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, HALF = 50, SUBSETS = 8, TEXT = 512 };
 
 static const char *class_name(const cli_job *job, int32_t c)
 {
@@ -55,8 +56,8 @@ static void print_findings(const cli_job *job)
         printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
     printf(".\n");
     if (!isnan(summary->chi))
-        printf("Difficulty: chi %.3f (1: classes look alike); the nearest class is not the given one for %.1f %%.\n",
-               summary->chi, 100 * summary->error_rate);
+        printf("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
+               summary->difficulty, summary->chi, 100 * summary->error_rate);
 }
 
 /* "4.1x closer to 'cat' than to its own class" */
@@ -184,6 +185,39 @@ static void print_classes(const cli_job *job)
     }
 }
 
+/* Groups of --subsets, hardest first as far as they are shown. */
+static void print_subsets(const cli_job *job)
+{
+    const rer_group *group, *hardest[SUBSETS];
+    char name[TEXT], number[32];
+    int count = 0, total = 0;
+    for (; (group = rer_result_group(job->result, RER_BY_SUBSET, total)) != NULL; total++) {
+        int at = count;
+        while (at > 0 && !(hardest[at - 1]->chi >= group->chi))
+            at--;
+        if (at == SUBSETS)
+            continue;
+        count += count < SUBSETS;
+        memmove(&hardest[at + 1], &hardest[at], sizeof hardest[0] * (size_t)(count - 1 - at));
+        hardest[at] = group;
+    }
+    if (total == 0)
+        return;
+    printf("\n  %-28s  %10s  %24s  %10s  %10s  %8s\n", "subset", "samples", "chi (95 %)", "difficulty", "noise rate",
+           "flagged");
+    for (int i = 0; i < count; i++) {
+        (void)clean_text(name, sizeof name, hardest[i]->name, 28);
+        printf("  ");
+        print_padded(name, 28);
+        printf("  %10s  %6.3f (%6.3f to %6.3f)", grouped(number, hardest[i]->n), hardest[i]->chi,
+               hardest[i]->chi_within.low, hardest[i]->chi_within.high);
+        printf("  %10.3f  %10.3f  %8s\n", hardest[i]->difficulty, hardest[i]->noise_rate,
+               grouped(number, hardest[i]->n_issues));
+    }
+    if (total > count)
+        printf("  %d more in subset_details.csv\n", total - count);
+}
+
 static void print_notes(const cli_job *job)
 {
     int count = 0;
@@ -205,7 +239,8 @@ static void print_files(const cli_arguments *arguments, bool has_labels)
 {
     const char *out = arguments->out;
     if (out != NULL)
-        printf("Written to %s: report.html, samples.csv, classes.csv, summary.json", out);
+        printf("Written to %s: report.html, samples.csv, classes.csv, summary.json%s", out,
+               arguments->options.details || arguments->subsets != NULL ? ", details.json, ..." : "");
     if (arguments->save_model != NULL)
         printf("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
     if (arguments->errors != NULL)
@@ -228,6 +263,7 @@ void print_summary(const cli_job *job)
         print_findings(job);
         print_suspects(job);
         print_classes(job);
+        print_subsets(job);
     } else {
         printf("No labels were given: every row gets a suggested one, with its probability.\n");
     }

@@ -93,6 +93,7 @@ typedef struct rer_options {
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
     bool drop_invalid; /* leave out rows with NaN or Inf instead of failing */
+    bool details;      /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
     int64_t seed;
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
 
@@ -183,6 +184,7 @@ typedef struct rer_files {
     const char *label_column; /* of a CSV of features, instead of `labels` */
     const char *class_names;  /* one name a line, in the order of the sorted labels */
     const char *ids;          /* one name a row, carried through to the outputs */
+    const char *subsets;      /* a group for each row (split, source, annotator); table.csv:COLUMN too */
 } rer_files;
 
 typedef struct rer_dataset rer_dataset;
@@ -201,6 +203,8 @@ RER_API rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *lab
 RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count,
                                                rer_error *error);
 RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error);
+/* The group of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
+RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
 
 RER_API int64_t rer_dataset_rows(const rer_dataset *data);
 RER_API int64_t rer_dataset_columns(const rer_dataset *data);
@@ -263,6 +267,7 @@ typedef struct rer_summary {
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */
     double error_rate;                          /* of the nearest-reconstructor rule, left out */
+    double difficulty;                          /* error_rate over that of chance: 0 trivial, 1 hopeless */
     double shrinkage, temperature, rank;        /* chosen or given; NaN where they play no part */
     double own_error, best_error, second_error; /* means */
     rer_moments chi_all, chi_above_one, chi_below_one;
@@ -307,11 +312,58 @@ RER_API int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pa
 /* Notes for the user ("3 classes have one sample: ..."), or NULL past the last one. */
 RER_API const char *rer_result_note(const rer_result *result, int index);
 
-/* Writes samples.csv, classes.csv, summary.json and report.html into a folder, made if missing:
- * all four or, on an error, none. */
+/* Writes samples.csv, classes.csv, summary.json and report.html (and the files of the details, where there
+ * are some) into a folder, made if missing: all of them or, on an error, none. */
 RER_API rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error);
 /* summary.json as text; free() it. */
 RER_API rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error);
+
+/* ---- difficulty in detail ------------------------------------------------------------------ */
+
+typedef struct rer_interval { /* of 95 %; NaN where it cannot be said */
+    double low, high;
+} rer_interval;
+
+typedef struct rer_spread { /* of errors */
+    int64_t n;
+    double mean, deviation;
+    double low, high; /* smallest and largest */
+    double r2;        /* of the Gaussian of this mean and deviation, over a histogram of 100 bins */
+} rer_spread;
+
+/* The whole data; by class (of the given label); by the groups of rer_files.subsets. */
+typedef enum rer_grouping { RER_WHOLE, RER_BY_CLASS, RER_BY_SUBSET } rer_grouping;
+
+typedef struct rer_group {
+    const char *name;
+    int64_t n, n_issues;
+    double chi, error_rate, noise_rate, own_error; /* means over the labelled rows */
+    double difficulty;                             /* as in rer_summary; NaN for a class */
+    rer_interval chi_within;                       /* bootstrap */
+    /* Of a class: errors under it, of its own rows and of all others. Else: errors of the rows of the
+     * group, under their own class and under all others. */
+    rer_spread own, others;
+} rer_group;
+
+#define RER_BETWEEN 5
+typedef struct rer_pair_detail {
+    rer_pair pair;                        /* a_as_b, b_as_a: nearest of all classes */
+    double error_rate, difficulty;        /* of telling the two apart */
+    double merged_chi, merged_error_rate; /* of the whole data with the two as one class: NaN for two classes */
+    bool is_better_merged;                /* difficulty over .5: chance explains more than the features do */
+    int n_between;
+    int64_t between[RER_BETWEEN]; /* rows of the two that sit between them */
+} rer_pair_detail;
+
+/* Scores all rows twice more, by the result's model, and keeps what follows with the result. */
+RER_API rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const rer_progress *progress,
+                                     rer_error *error);
+/* NULL past the last, and without details. */
+RER_API const rer_group *rer_result_group(const rer_result *result, rer_grouping grouping, int32_t index);
+RER_API const rer_pair_detail *rer_result_pair_detail(const rer_result *result, int index);
+/* Labelled rows of the smallest (or largest) chi, the most extreme first: at most `count`, returns how many. */
+RER_API rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows,
+                                       int64_t *found, rer_error *error);
 
 /* ---- label noise ------------------------------------------------------------------------- */
 
@@ -348,10 +400,6 @@ typedef struct rer_scale_point {
     /* Of all rows, by rer_measure: mean over the subsets, and standard deviation (NaN for one subset). */
     double mean[RER_MEASURES], deviation[RER_MEASURES];
 } rer_scale_point;
-
-typedef struct rer_interval { /* of 95 %; NaN where it cannot be said */
-    double low, high;
-} rer_interval;
 
 /* y(n) = (limit n^gamma0 + gamma1) / (n^gamma0 + gamma2); all NaN where there are too few points. */
 typedef struct rer_scale_law {

@@ -164,6 +164,8 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     if (status == RER_OK)
         status = score_and_judge(made, model, &run, true, errors_path, error);
     rer_pool_close(run.pool);
+    if (status == RER_OK && (options->details || data->subsets.codes != NULL))
+        status = rer_result_detail(made, data, progress, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;

@@ -43,6 +43,7 @@ static const option_row table[] = {
      AMOUNT, AT(budget), 0, 9e15},
     {{"features", "hog|raw", "hog", "what pictures are turned into", false, NULL}, CHOICE, AT(features), 0, 0},
     {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true, NULL}, FLAG, AT(drop_invalid), 0, 0},
+    {{"details", "", "no", "distributions, intervals, transitions, pairs to merge, extremes", true, "rer analyze"}, FLAG, AT(details), 0, 0},
     {{"threads", "N", "0", "threads to use; 0: one for each core", false, NULL}, COUNT, AT(threads), 0, 256},
     {{"memory", "BYTES", "0", "cap on working memory (300M, 2G); 0: none. Never changes a result", false, NULL},
      SIZE, AT(memory), 0, 9e15},

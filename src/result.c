@@ -1,6 +1,8 @@
 /* Reading a result: what a caller sees of the O(N) numbers that the stages left. */
 #include "result.h"
 
+#include "details.h"
+
 #include <math.h>
 
 void rer_result_free(rer_result *result)
@@ -22,6 +24,7 @@ void rer_result_free(rer_result *result)
         free(result->notes[i]);
     free(result->notes);
     rer_model_free(result->model);
+    rer_details_free(result->details);
     free(result);
 }
 

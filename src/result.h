@@ -22,7 +22,8 @@ struct rer_result {
     char **names; /* [C] of the classes, owned */
     char **notes; /* [n_notes] */
     int n_notes;
-    rer_model *model; /* NULL for results of rer_score */
+    rer_model *model;            /* NULL for results of rer_score */
+    struct rer_details *details; /* NULL: not asked for */
 };
 
 #define RER_CHI_MAX 1e6

@@ -99,6 +99,7 @@ static const struct_member summary_members[] = {
     SUMMARY('b', threshold_on_chi),
     SUMMARY('l', n_issues),
     SUMMARY('d', error_rate),
+    SUMMARY('d', difficulty),
     SUMMARY('d', shrinkage),
     SUMMARY('d', temperature),
     SUMMARY('d', rank),

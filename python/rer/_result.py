@@ -97,9 +97,14 @@ class Result:
         return float(self._summary["noise_rate"])
 
     @property
-    def difficulty(self) -> float:
-        """chi, the mean of `rer`: 1 where classes look alike."""
+    def chi(self) -> float:
+        """The mean of `rer`: 1 where classes look alike. It depends on the kind of features."""
         return float(self._summary["chi"])
+
+    @property
+    def difficulty(self) -> float:
+        """error_rate relative to that of chance: 0 trivial, 1 where labels carry no information."""
+        return float(self._summary["difficulty"])
 
     @property
     def error_rate(self) -> float:
@@ -324,7 +329,7 @@ class Result:
         ]
         if not np.isnan(self.difficulty):
             lines.append(
-                f"Difficulty: chi {self.difficulty:.3f} (1: classes look alike); "
+                f"Difficulty {self.difficulty:.3f} of 1 (chi {self.chi:.3f}); "
                 f"the nearest class is not the given one for {100 * self.error_rate:.1f} %."
             )
         return lines

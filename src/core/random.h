@@ -14,6 +14,8 @@ typedef enum rer_purpose {
     RER_RANDOM_EDGES,
     RER_RANDOM_NEGATIVES,
     RER_RANDOM_DROPOUT,
+    RER_RANDOM_BOOTSTRAP,
+    RER_RANDOM_CENTERS,        /* first centers of k-means */
     RER_RANDOM_NOISE_ROW = 32, /* which labels become wrong */
     RER_RANDOM_NOISE_CLASS,    /* and what they become */
 } rer_purpose;

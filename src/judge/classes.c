@@ -4,16 +4,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-/* Samples of class `from` whose nearest class is `to`. */
-typedef struct confusion {
-    int32_t from, to;
-    int64_t count;
-} confusion;
+#include <string.h>
 
 static int by_classes(const void *left, const void *right)
 {
-    const confusion *a = left, *b = right;
+    const rer_confusion *a = left, *b = right;
     if (a->from != b->from)
         return a->from < b->from ? -1 : 1;
     return a->to < b->to ? -1 : a->to > b->to;
@@ -35,10 +30,9 @@ static bool is_scored(const rer_result *result, int64_t row)
     return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
 }
 
-/* Every distinct given -> predicted that differ, sorted by class, with its count. */
-static rer_status list_confusions(confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
 {
-    confusion *all = NULL;
+    rer_confusion *all = NULL;
     int64_t capacity = 0, used = 0, kept = 0;
     for (int64_t row = 0; row < result->N; row++) {
         int32_t predicted = rer_predicted(result, row);
@@ -49,7 +43,7 @@ static rer_status list_confusions(confusion **list, int64_t *count, const rer_re
             free(all);
             return status;
         }
-        all[used++] = (confusion){result->given[row], predicted, 1};
+        all[used++] = (rer_confusion){result->given[row], predicted, 1};
     }
     if (used > 0)
         qsort(all, (size_t)used, sizeof *all, by_classes);
@@ -65,12 +59,12 @@ static rer_status list_confusions(confusion **list, int64_t *count, const rer_re
 }
 
 /* Pairs without direction: each a -> b with a < b looks b -> a up, and a lone b -> a counts too. */
-static rer_status make_pairs(rer_result *result, const confusion *list, int64_t count, rer_error *error)
+static rer_status make_pairs(rer_result *result, const rer_confusion *list, int64_t count, rer_error *error)
 {
     rer_status status = rer_allocate(&result->pairs, count, sizeof *result->pairs, "confused pairs", error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        confusion back = {.from = list[i].to, .to = list[i].from};
-        const confusion *found = bsearch(&back, list, (size_t)count, sizeof *list, by_classes);
+        rer_confusion back = {.from = list[i].to, .to = list[i].from};
+        const rer_confusion *found = bsearch(&back, list, (size_t)count, sizeof *list, by_classes);
         if (list[i].from > list[i].to && found != NULL)
             continue; /* told from the other side */
         int64_t reverse = found != NULL ? found->count : 0;
@@ -84,8 +78,8 @@ static rer_status make_pairs(rer_result *result, const confusion *list, int64_t 
 }
 
 /* Entropy of given -> predicted, averaged over samples, relative to log C. */
-static double transition_entropy(const rer_result *result, const confusion *list, int64_t count, const int64_t *scored,
-                                 int64_t total)
+static double transition_entropy(const rer_result *result, const rer_confusion *list, int64_t count,
+                                 const int64_t *scored, int64_t total)
 {
     double entropy = 0;
     for (int64_t i = 0; i < count;) {
@@ -131,33 +125,40 @@ static void sum_classes(rer_result *result, int64_t *scored)
 
 rer_status rer_judge_classes(rer_result *result, rer_error *error)
 {
-    confusion *list = NULL;
-    int64_t count = 0, wrong = 0, total = 0, *scored = NULL, *most = NULL;
+    rer_confusion *list = NULL;
+    int64_t count = 0, wrong = 0, total = 0, *scored = NULL, *most = NULL, *predicted = NULL;
     rer_status status = rer_allocate(&result->classes, result->C, sizeof *result->classes, "classes", error);
     if (status == RER_OK)
         status = rer_allocate(&scored, result->C, sizeof *scored, "classes", error);
     if (status == RER_OK)
         status = rer_allocate(&most, result->C, sizeof *most, "classes", error);
     if (status == RER_OK)
-        status = list_confusions(&list, &count, result, error);
+        status = rer_allocate(&predicted, result->C, sizeof *predicted, "classes", error);
+    if (status == RER_OK)
+        status = rer_list_confusions(&list, &count, result, error);
     if (status == RER_OK)
         status = make_pairs(result, list, count, error);
     if (status == RER_OK) {
         sum_classes(result, scored);
         for (int32_t c = 0; c < result->C; c++)
             total += scored[c];
+        memcpy(predicted, scored, (size_t)result->C * sizeof *predicted);
         for (int64_t i = 0; i < count; i++) {
             wrong += list[i].count;
+            predicted[list[i].from] -= list[i].count;
+            predicted[list[i].to] += list[i].count;
             if (list[i].count > most[list[i].from]) {
                 most[list[i].from] = list[i].count;
                 result->classes[list[i].from].most_confused_with = list[i].to;
             }
         }
         result->summary.error_rate = total > 0 ? (double)wrong / (double)total : NAN;
+        result->summary.difficulty = rer_difficulty(wrong, scored, predicted, result->C);
         result->summary.transition_entropy = transition_entropy(result, list, count, scored, total);
     }
     free(list);
     free(scored);
     free(most);
+    free(predicted);
     return status;
 }

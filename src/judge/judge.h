@@ -23,6 +23,17 @@ double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
 rer_status rer_judge_classes(rer_result *result, rer_error *error);
 
+/* Samples of class `from` whose nearest class is `to`. */
+typedef struct rer_confusion {
+    int32_t from, to;
+    int64_t count;
+} rer_confusion;
+/* Every given -> nearest class that differ, sorted by class; free() the list. */
+rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error);
+
+/* error rate / error rate of chance, 0..1, from rows by given [C] and by nearest class [C]; NaN for none. */
+double rer_difficulty(int64_t wrong, const int64_t *given, const int64_t *predicted, int32_t C);
+
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -4,6 +4,7 @@
 #include "source/texts.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #define CHECKSUM_PIECE (1 << 20)
 
@@ -125,13 +126,13 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     return status;
 }
 
-static rer_status read_labels(rer_labels *labels, rer_input *input, const rer_files *files, int64_t N, rer_error *error)
+static rer_status read_labels(rer_labels *labels, rer_input *input, const char *column, int64_t N, rer_error *error)
 {
     rer_texts texts = {0};
     rer_array array = {.fd = -1};
     rer_status status;
     if (input->format == RER_TEXT) {
-        status = rer_input_texts(&texts, input, files->label_column, N, error);
+        status = rer_input_texts(&texts, input, column, N, error);
         if (status == RER_OK)
             status = rer_labels_from_texts(labels, &texts, input->name, error);
     } else {
@@ -149,7 +150,7 @@ static rer_status open_labels(rer_dataset *data, const rer_files *files, rer_err
     rer_input input = RER_NO_INPUT;
     rer_status status = rer_input_open(&input, files->labels, error);
     if (status == RER_OK)
-        status = read_labels(&data->labels, &input, files, data->N, error);
+        status = read_labels(&data->labels, &input, files->label_column, data->N, error);
     if (status == RER_OK && data->labels.N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
                           "%s has %lld labels but %s has %lld rows; each row needs one label "
@@ -168,6 +169,38 @@ static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error 
     return status;
 }
 
+/* table.csv:COLUMN is a column of a table; anything else is opened as it is. *column is part of `path`. */
+static const char *split_column(char *path)
+{
+    char *colon = strrchr(path, ':');
+    if (colon == NULL || access(path, F_OK) == 0)
+        return NULL;
+    *colon = 0;
+    if (rer_path_is_table(path))
+        return colon + 1;
+    *colon = ':';
+    return NULL;
+}
+
+static rer_status open_subsets(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    rer_input input = RER_NO_INPUT;
+    char *path = NULL;
+    rer_status status = rer_copy_text(&path, files->subsets, error);
+    const char *column = status == RER_OK ? split_column(path) : NULL;
+    if (status == RER_OK)
+        status = rer_input_open(&input, path, error);
+    if (status == RER_OK)
+        status = read_labels(&data->subsets, &input, column, data->N, error);
+    if (status == RER_OK && data->subsets.N != data->N)
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s has %lld subsets but %s has %lld rows; give one a row (an empty one for none)",
+                          files->subsets, (long long)data->subsets.N, files->features, (long long)data->N);
+    rer_input_close(&input);
+    free(path);
+    return status;
+}
+
 static bool is_standard_input(const char *path)
 {
     return path != NULL && path[0] == '-' && (path[1] == 0 || path[1] == ':');
@@ -178,7 +211,7 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
-            is_standard_input(files->class_names) >
+            is_standard_input(files->class_names) + is_standard_input(files->subsets) >
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
@@ -195,6 +228,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         status = rer_labels_rename(&data->labels, files->class_names, error);
     if (status == RER_OK && files->ids != NULL)
         status = open_ids(data, files, error);
+    if (status == RER_OK && files->subsets != NULL)
+        status = open_subsets(data, files, error);
     return status;
 }
 
@@ -243,25 +278,38 @@ static rer_status wrap_view(rer_array *array, const rer_view *view, const char *
     return RER_OK;
 }
 
-rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
+/* One value for each row of the data; replaces `labels` where all is well. */
+static rer_status copy_labels(rer_labels *labels, const rer_view *view, const char *what, int64_t N, rer_error *error)
 {
     rer_array array = {.fd = -1};
     rer_labels made = {0};
-    rer_status status = wrap_view(&array, labels, "labels", error);
+    rer_status status = wrap_view(&array, view, what, error);
     if (status == RER_OK)
         status = rer_labels_from_array(&made, &array, error);
-    if (status == RER_OK && made.N != data->N)
-        status = rer_fail(error, RER_BAD_INPUT, "%lld labels but %lld rows of features; each row needs one label",
-                          (long long)made.N, (long long)data->N);
+    if (status == RER_OK && made.N != N)
+        status = rer_fail(error, RER_BAD_INPUT, "%lld %s but %lld rows of features; each row needs one",
+                          (long long)made.N, what, (long long)N);
     rer_array_close(&array);
     if (status != RER_OK) {
         rer_labels_free(&made);
         return status;
     }
-    rer_labels_free(&data->labels);
-    data->labels = made;
-    data->labels_checksum = labels_checksum(&data->labels);
+    rer_labels_free(labels);
+    *labels = made;
     return RER_OK;
+}
+
+rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
+{
+    rer_status status = copy_labels(&data->labels, labels, "labels", data->N, error);
+    if (status == RER_OK)
+        data->labels_checksum = labels_checksum(&data->labels);
+    return status;
+}
+
+rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error)
+{
+    return copy_labels(&data->subsets, subsets, "subsets", data->N, error);
 }
 
 rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count, rer_error *error)
@@ -315,6 +363,7 @@ void rer_dataset_free(rer_dataset *data)
         return;
     rer_array_close(&data->features);
     rer_labels_free(&data->labels);
+    rer_labels_free(&data->subsets);
     rer_texts_free(&data->ids);
     free(data);
 }

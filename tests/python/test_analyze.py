@@ -169,7 +169,7 @@ def test_what_people_see():
     X, y = clusters(planted=6)
     result = rer.analyze(X, y)
     text, html = repr(result), result._repr_html_()
-    for words in ("300 samples, 3 classes, 8 features", "6 flagged", f"chi {result.difficulty:.3f}"):
+    for words in ("300 samples, 3 classes, 8 features", "6 flagged", f"chi {result.chi:.3f}"):
         assert words in text and words in html
     assert "<svg" in html and "<table" in html and html.count("<tr>") == 11
     assert result.suspects(2)._repr_html_().count("<tr>") == 3
