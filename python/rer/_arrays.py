@@ -33,6 +33,12 @@ def _from_tensor(value: Any) -> Array | None:
 
 def as_array(value: Any) -> Array:
     """A numpy array without a copy where that can be."""
+    if value is None:
+        raise TypeError("X is None; an array is needed")
+    if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):  # np.ma
+        empty: object = "" if value.dtype.kind in "US" else np.nan
+        masked: Any = value if value.dtype.kind in "USf" else value.astype(float)
+        return np.asarray(masked.filled(empty))
     if isinstance(value, np.ndarray):
         return np.asarray(value)  # a memmap too: the base class without its attributes
     if hasattr(value, "toarray"):
@@ -87,6 +93,19 @@ def _is_missing(value: object) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
+def _whole_numbers(present: list[int], missing: npt.NDArray[np.bool_]) -> Array:
+    """Python's integers, as large as they may be; texts where no dtype holds them all and the missing."""
+    low, high = min(present), max(present)
+    if not missing.any() and low >= -(2**63) and high < 2**63:
+        return np.array(present, np.int64)
+    if missing.any() and -(2**53) <= low and high <= 2**53:
+        filled: Array = np.full(len(missing), np.nan)
+    else:
+        filled = np.full(len(missing), "", dtype=f"U{max(len(str(low)), len(str(high)))}")
+    filled[~missing] = present if filled.dtype.kind == "f" else [str(value) for value in present]
+    return filled
+
+
 def _object_labels(array: Array) -> tuple[Array, LabelKind]:
     missing = np.fromiter((_is_missing(value) for value in array), bool, len(array))
     present = [value for value, lacks in zip(array.tolist(), missing, strict=True) if not lacks]
@@ -108,11 +127,7 @@ def _object_labels(array: Array) -> tuple[Array, LabelKind]:
         filled[~missing] = texts
         return filled, "text"
     if kinds in ({"integer"}, {"bool"}):
-        if not missing.any():
-            return np.array([int(value) for value in present]), "bool" if kinds == {"bool"} else "integer"
-        numbers_ = np.full(len(array), np.nan)
-        numbers_[~missing] = present
-        return numbers_, "bool" if kinds == {"bool"} else "integer"
+        return _whole_numbers([int(value) for value in present], missing), "bool" if kinds == {"bool"} else "integer"
     raise TypeError(f"y: labels are integers or texts, all of one kind; these are: {', '.join(sorted(kinds)) or 'none'}")
 
 
@@ -146,9 +161,11 @@ def class_values(names: list[str], kind: LabelKind) -> Array:
         return np.array([name == "1" for name in names])
     if kind == "integer":
         try:
-            return np.array([int(name) for name in names])
-        except (ValueError, OverflowError):  # renamed
-            pass
+            values = [int(name) for name in names]
+        except ValueError:  # renamed
+            return np.array(names, dtype=str)
+        fits = all(-(2**63) <= value < 2**63 for value in values)
+        return np.array(values, dtype=np.int64 if fits else object)
     return np.array(names, dtype=str)
 
 

@@ -1,0 +1,284 @@
+"""The package in a process: other threads run, Ctrl-C stops, nothing leaks, forks and copies work."""
+import concurrent.futures
+import gc
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import rer
+from conftest import clusters
+
+
+def run_python(code, *arguments, **options):
+    return subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(code), *map(str, arguments)],
+                          capture_output=True, text=True, timeout=300, **options)
+
+
+def busy_data():
+    """Takes a second or two on one thread."""
+    X, y = clusters(n=40_000, d=512, classes=20)
+    return X, y
+
+
+# ---- the interpreter's lock, interrupts, progress ----
+
+
+def test_other_threads_run():
+    X, y = busy_data()
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    start = time.perf_counter()
+    rer.analyze(X, y, n_jobs=1)
+    took = time.perf_counter() - start
+    done.set()
+    thread.join()
+    during = np.array([t for t in ticks if start <= t <= start + took])
+    # With the lock held there would be one gap as long as the analysis.
+    assert took > 0.2 and len(during) > 20 and np.diff(during).max() < took / 4
+
+
+@pytest.mark.parametrize("options", [{}, {"reconstructor": "autoencoder"}, {"reconstructor": "subspace"}])
+def test_interrupt_stops_within_a_second(options):
+    code = """
+        import sys, time, threading, os, signal
+        import numpy as np
+        import rer
+        X = np.random.default_rng(0).normal(size=(150_000, 384)).astype("f4")
+        y = np.arange(len(X)) % 50
+        sent = []
+        def interrupt():
+            time.sleep(float(sys.argv[1]))
+            sent.append(time.perf_counter())
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            rer.analyze(X, y, **eval(sys.argv[2]))
+            print("finished")
+        except KeyboardInterrupt:
+            print(time.perf_counter() - sent[0])
+        r = rer.analyze(X[:500], y[:500])
+        assert r.n_samples == 500
+    """
+    done = run_python(code, 0.3, options)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() != "finished" and float(done.stdout) < 1
+
+
+def test_progress_and_what_it_raises():
+    X, y = busy_data()
+    seen = []
+    rer.analyze(X, y, n_jobs=1, progress=lambda stage, share: seen.append((stage, share)))
+    shares = [share for _, share in seen]
+    assert len(seen) > 3 and shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1
+    assert {"reading", "fitting", "scoring"} & {stage for stage, _ in seen}
+
+    class Enough(Exception):
+        pass
+
+    def stop(stage, share):
+        raise Enough
+
+    with pytest.raises(Enough):
+        rer.analyze(X, y, progress=stop)
+
+
+def test_bar(capfd, monkeypatch):
+    X, y = busy_data()
+    rer.analyze(X, y, n_jobs=1, progress=True)
+    assert "%|" in capfd.readouterr().err  # tqdm's
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    rer.analyze(X, y, n_jobs=1, progress=True)
+    text = capfd.readouterr().err
+    assert "scoring: " in text and text.endswith("\r")  # a line that is cleared at the end
+    rer.analyze(X, y)
+    assert capfd.readouterr().err == ""  # nobody watches
+
+
+# ---- several at once ----
+
+
+def test_two_threads_at_once():
+    sets = [clusters(n=5000, d=64, seed=seed, planted=50) for seed in range(4)]
+    alone = [rer.analyze(X, y).mistakenness for X, y in sets]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            together = list(pool.map(lambda pair: rer.analyze(*pair).mistakenness, sets))
+            for a, b in zip(alone, together):
+                np.testing.assert_array_equal(a, b)
+        shared = rer.analyze(*sets[0])  # one result read by many
+        columns = list(pool.map(lambda name: getattr(shared, name), ["rer", "mistakenness", "given_label"] * 8))
+        np.testing.assert_array_equal(columns[0], columns[3])
+
+
+def difficulty_of(seed):
+    return rer.analyze(*clusters(n=2000, seed=seed)).difficulty
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_processes(method):
+    expected = [difficulty_of(seed) for seed in range(3)]  # used before the fork, too
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(difficulty_of, range(3)) == expected
+
+
+def test_fork_while_another_thread_works():
+    code = """
+        import os, threading, sys
+        import numpy as np
+        import rer
+        X = np.random.default_rng(0).normal(size=(60_000, 256)).astype("f4")
+        y = np.arange(len(X)) % 10
+        works = threading.Event()
+        thread = threading.Thread(target=rer.analyze, args=(X, y),
+                                  kwargs={"n_jobs": 1, "progress": lambda stage, share: works.set()})
+        thread.start()
+        works.wait()
+        for _ in range(5):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if rer.analyze(X[:2000], y[:2000]).n_samples == 2000 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+        thread.join()
+    """
+    done = run_python(code)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- memory and time ----
+
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_thousand_calls_do_not_grow(tmp_path):
+    X, y = clusters(n=1000, d=64, planted=10)
+    names = np.array(["cat", "dog", "owl"])[y]
+    bad = X.copy()
+    bad[3, 3] = np.nan
+    path = tmp_path / "model.safetensors"
+
+    def once(i):
+        result = rer.analyze(X, names, ids=map(str, range(1000)), class_names=["a", "b", "c"])
+        repr(result), result.to_dict(), result.classes, result.issues
+        if i % 10 == 0:
+            result.save(path)
+            rer.load(path).score(X).suggested_label
+            result._repr_html_()
+        for wrong in (lambda: rer.analyze(bad, y), lambda: rer.analyze(X, y, shrinkage=7), lambda: rer.load("no")):
+            with pytest.raises((ValueError, OSError)):
+                wrong()
+
+    for i in range(100):
+        once(i)
+    gc.collect()
+    before = resident()
+    for i in range(1000):
+        once(i)
+    gc.collect()
+    # A leaked column of 1000 doubles a call would be 8 MB, a result 40.
+    assert resident() - before < 4 << 20
+
+
+def test_references_are_given_back():
+    X, y = clusters()
+    names = ["a", "b", "c"]
+    callback = lambda stage, share: None  # noqa: E731
+    for thing in (X, y, names, callback):
+        before = sys.getrefcount(thing)
+        for _ in range(5):
+            rer.analyze(X, y, class_names=names, progress=callback)
+            with pytest.raises(ValueError):
+                rer.analyze(X, y[:-1], class_names=names, progress=callback)
+        gc.collect()
+        assert sys.getrefcount(thing) == before
+
+
+def test_large_memmap_needs_little_memory(tmp_path):
+    """A matrix of 2 GiB (a sparse file: zeros but for a few blocks) within 300 MiB beside its pages."""
+    code = """
+        import sys, threading
+        import numpy as np
+        import rer
+        N, D = 1 << 20, 512
+        X = np.lib.format.open_memmap(sys.argv[1], mode="w+", dtype="f4", shape=(N, D))
+        y = np.arange(N) % 4
+        X[:4096] = np.random.default_rng(0).normal(size=(4096, D)) + 3 * np.eye(4, D)[y[:4096]]
+        X[-4096:] = X[:4096]
+        del X
+        X = np.load(sys.argv[1], mmap_mode="r")
+        assert X.nbytes == 2 << 30
+        rer.analyze(X[:4096], y[:4096]) # what is needed once
+
+        def own():  # pages that are this process's alone: those of the file can be taken back any time
+            with open("/proc/self/status") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
+
+        before, peak = own(), 0
+        def watch(stage, share):
+            global peak
+            peak = max(peak, own())
+        r = rer.analyze(X, y, normalize=sys.argv[2], progress=watch)
+        assert r.n_samples == N
+        print(max(peak, own()) - before)
+    """
+    done = run_python(code, tmp_path / "X.npy", "none")
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 300
+    os.remove(tmp_path / "X.npy")
+
+
+def test_overhead_of_a_small_call():
+    """What Python adds to the library's own time at 1,000 x 64."""
+    X, y = clusters(n=1000, d=64)
+    overhead = []
+    for _ in range(60):
+        start = time.perf_counter()
+        result = rer.analyze(X, y)
+        overhead.append(time.perf_counter() - start - result.summary["seconds"]["total"])
+    assert sorted(overhead)[len(overhead) // 4] < 0.002
+
+
+def test_memory_error(monkeypatch):
+    code = """
+        import resource
+        import numpy as np
+        import rer
+        X = np.zeros((10, 20_000), "f4") + np.arange(10, dtype="f4")[:, None]
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        try:
+            rer.analyze(X, np.arange(10) % 2)
+        except MemoryError as error:
+            print(error)
+    """
+    done = run_python(code, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    assert "out of memory" in done.stdout, done.stderr
+
+
+def test_exit_while_a_thread_works():
+    code = """
+        import threading
+        import numpy as np
+        import rer
+        X = np.random.default_rng(0).normal(size=(60_000, 256)).astype("f4")
+        threading.Thread(target=rer.analyze, args=(X, np.arange(len(X)) % 10), daemon=True).start()
+    """
+    done = run_python(code)
+    assert done.returncode in (0, -signal.SIGABRT) and "Segmentation" not in done.stderr
