@@ -167,13 +167,15 @@ typedef enum rer_dtype {
 } rer_dtype;
 /* clang-format on */
 
-/* An array in the caller's memory: native byte order, C order. */
+/* An array in the caller's memory, or raw in a file: native byte order, C order. */
 typedef struct rer_view {
-    const void *data;
+    const void *data; /* NULL: in the file `path` */
     rer_dtype dtype;
     int32_t item_size; /* bytes of one item; needed for RER_BYTES and RER_UNICODE, else 0 */
     int32_t rank;      /* 1 to 4 */
     int64_t shape[4];
+    const char *path; /* where data is NULL: the file, */
+    int64_t offset;   /* and the place of the first item in it */
 } rer_view;
 
 /* Where the data is. A member of a container is named file.npz:name or file.h5:/path; "-" is

@@ -61,8 +61,11 @@ PyObject *open_dataset(PyObject *module, PyObject *args)
         return NULL;
     rer_error error = {0};
     rer_status status;
-    Py_BEGIN_ALLOW_THREADS status = rer_dataset_open(&self->data, &files, &options, &error);
-    Py_END_ALLOW_THREADS if (status == RER_OK) return (PyObject *)self;
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_dataset_open(&self->data, &files, &options, &error);
+    Py_END_ALLOW_THREADS
+    if (status == RER_OK)
+        return (PyObject *)self;
     Py_DECREF(self);
     return raise_error(&error);
 }
@@ -76,8 +79,10 @@ static PyObject *give_labels(dataset_object *self, PyObject *object)
     rer_status status;
     if (view_buffer(&view, &buffer, object, "labels") != 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rer_dataset_set_labels(self->data, &view, &error);
-    Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_dataset_set_labels(self->data, &view, &error);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&buffer);
     return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
 }
 
@@ -86,17 +91,27 @@ PyObject *wrap_dataset(PyObject *module, PyObject *args)
     PyObject *features, *labels, *dict;
     rer_options options;
     rer_view view;
-    if (!PyArg_ParseTuple(args, "OOO!", &features, &labels, &PyDict_Type, &dict) || read_options(&options, dict) != 0)
+    const char *path = NULL;
+    long long offset = 0;
+    if (!PyArg_ParseTuple(args, "OOO!|zL", &features, &labels, &PyDict_Type, &dict, &path, &offset) ||
+        read_options(&options, dict) != 0)
         return NULL;
     dataset_object *self = make_object(module, offsetof(module_state, dataset));
     if (self == NULL || view_buffer(&view, &self->features, features, "X") != 0) {
         Py_XDECREF((PyObject *)self);
         return NULL;
     }
+    if (path != NULL) { /* the buffer shows this part of a file */
+        view.data = NULL;
+        view.path = path;
+        view.offset = offset;
+    }
     rer_error error = {0};
     rer_status status;
-    Py_BEGIN_ALLOW_THREADS status = rer_dataset_wrap(&self->data, &view, NULL, &options, &error);
-    Py_END_ALLOW_THREADS PyObject *labelled = NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_dataset_wrap(&self->data, &view, NULL, &options, &error);
+    Py_END_ALLOW_THREADS
+    PyObject *labelled = NULL;
     if (status != RER_OK)
         (void)raise_error(&error);
     else

@@ -11,8 +11,11 @@ PyObject *load_model(PyObject *module, PyObject *args)
     rer_status status;
     if (!PyArg_ParseTuple(args, "s", &path))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rer_model_load(&model, path, &error);
-    Py_END_ALLOW_THREADS if (status != RER_OK) return raise_error(&error);
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_model_load(&model, path, &error);
+    Py_END_ALLOW_THREADS
+    if (status != RER_OK)
+        return raise_error(&error);
     model_object *self = make_object(module, offsetof(module_state, model));
     if (self != NULL)
         self->model = model;
@@ -39,8 +42,10 @@ static PyObject *save_model(PyObject *object, PyObject *args)
     rer_status status;
     if (!PyArg_ParseTuple(args, "s", &path))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rer_model_save(((model_object *)object)->model, path, &error);
-    Py_END_ALLOW_THREADS return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_model_save(((model_object *)object)->model, path, &error);
+    Py_END_ALLOW_THREADS
+    return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
 }
 
 static PyObject *model_class_names(PyObject *object, PyObject *args)
@@ -112,7 +117,8 @@ PyObject *analyze(PyObject *module, PyObject *args)
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS(void)
         rer_analyze_errors(&result, ((dataset_object *)data)->data, &options, errors_path, &progress, &error);
-    Py_END_ALLOW_THREADS return finish_call(module, data, result, &watcher, &error);
+    Py_END_ALLOW_THREADS
+    return finish_call(module, data, result, &watcher, &error);
 }
 
 PyObject *score(PyObject *module, PyObject *args)
@@ -132,5 +138,6 @@ PyObject *score(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS(void)
         rer_score_errors(&result, ((model_object *)model)->model, ((dataset_object *)data)->data, &options, errors_path,
                          &progress, &error);
-    Py_END_ALLOW_THREADS return finish_call(module, data, result, &watcher, &error);
+    Py_END_ALLOW_THREADS
+    return finish_call(module, data, result, &watcher, &error);
 }

@@ -127,7 +127,8 @@ static PyMethodDef functions[] = {
     {"open_dataset", open_dataset, METH_VARARGS,
      "open_dataset(features, labels, label_column, class_names, ids, options)\n--\n\nA data set of files."},
     {"wrap_dataset", wrap_dataset, METH_VARARGS,
-     "wrap_dataset(features, labels, options)\n--\n\nA data set of buffers; the features are not copied."},
+     "wrap_dataset(features, labels, options, path=None, offset=0)\n--\n\n"
+     "A data set of buffers; the features are not copied, or read from the file that they map."},
     {"load_model", load_model, METH_VARARGS, "load_model(path)\n--\n\nA saved model."},
     {"analyze", analyze, METH_VARARGS,
      "analyze(dataset, options, errors_path, progress)\n--\n\nrer_analyze: a Result."},

@@ -40,8 +40,10 @@ static PyObject *result_write(PyObject *object, PyObject *args)
     rer_status status;
     if (!PyArg_ParseTuple(args, "s", &folder))
         return NULL;
-    Py_BEGIN_ALLOW_THREADS status = rer_result_write(self->result, data_of(self), folder, &error);
-    Py_END_ALLOW_THREADS return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_result_write(self->result, data_of(self), folder, &error);
+    Py_END_ALLOW_THREADS
+    return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
 }
 
 static PyObject *result_model(PyObject *object, PyObject *args)
@@ -202,7 +204,8 @@ static PyObject *result_fill(PyObject *object, PyObject *dict)
         count += right;
     }
     if (right) {
-        Py_BEGIN_ALLOW_THREADS fill_columns(result, columns, count, N);
+        Py_BEGIN_ALLOW_THREADS
+            fill_columns(result, columns, count, N);
         Py_END_ALLOW_THREADS
     }
     for (int i = 0; i < count; i++)
@@ -217,8 +220,10 @@ static PyObject *result_suspects(PyObject *object, PyObject *array)
     int64_t count;
     if (PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE) != 0)
         return NULL;
-    Py_BEGIN_ALLOW_THREADS count = rer_result_suspects(((result_object *)object)->result, buffer.len / 8, buffer.buf);
-    Py_END_ALLOW_THREADS PyBuffer_Release(&buffer);
+    Py_BEGIN_ALLOW_THREADS
+        count = rer_result_suspects(((result_object *)object)->result, buffer.len / 8, buffer.buf);
+    Py_END_ALLOW_THREADS
+    PyBuffer_Release(&buffer);
     return PyLong_FromLongLong(count);
 }
 

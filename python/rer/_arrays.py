@@ -89,6 +89,38 @@ def feature_array(value: Any) -> Array:
     return _native(array)
 
 
+_MAPPED_MIN = 64 << 20  # bytes; less is not worth a look
+
+
+def mapped_file(array: Array) -> tuple[str | None, int]:
+    """The file that a large memory map shows, and the place in it; (None, 0) for any other array.
+
+    Read through the file, block by block, a matrix larger than the memory leaves no trace in it; through
+    the map every page would count as ours until the system takes it back.
+    """
+    if array.nbytes < _MAPPED_MIN:
+        return None, 0
+    first = array.__array_interface__["data"][0]
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            for line in maps:
+                places, access, offset, device, inode, *path = line.rstrip("\n").split(None, 5)
+                start, end = (int(place, 16) for place in places.split("-"))
+                if start <= first and first + array.nbytes <= end:
+                    break
+            else:
+                return None, 0
+        if access[3] != "s" or not path or not path[0].startswith("/"):  # a private map may differ from its file
+            return None, 0
+        info = os.stat(path[0])
+        major, minor = (int(number, 16) for number in device.split(":"))
+        if (info.st_ino, os.major(info.st_dev), os.minor(info.st_dev)) == (int(inode), major, minor):
+            return path[0], int(offset, 16) + first - start
+    except (OSError, ValueError):
+        pass
+    return None, 0
+
+
 def _is_missing(value: object) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 

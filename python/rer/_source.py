@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from rer import _rer
-from rer._arrays import Array, LabelKind, feature_array, is_path, kind_of_names, label_array
+from rer._arrays import Array, LabelKind, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
 
 
@@ -61,7 +61,8 @@ def make_dataset(
             labels = None
             if y is not None:
                 labels, kind = label_array(y)
-            data = _rer.wrap_dataset(features, labels, texts)
+            path, offset = mapped_file(features)
+            data = _rer.wrap_dataset(features, labels, texts, path, offset)
             pictures = features if data.picture() is not None else None
         if class_names is not None:
             _name_classes(data, class_names)

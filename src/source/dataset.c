@@ -3,7 +3,9 @@
 #include "source/formats.h"
 #include "source/texts.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHECKSUM_PIECE (1 << 20)
@@ -253,10 +255,25 @@ rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const re
 
 /* ---- from memory ------------------------------------------------------------------------- */
 
+/* The rest of a regular file from the view's offset on. */
+static rer_status open_raw(rer_array *array, const rer_view *view, int64_t *available, rer_error *error)
+{
+    struct stat info;
+    array->fd = open(view->path, O_RDONLY | O_CLOEXEC);
+    array->offset = view->offset;
+    if (array->fd < 0 || fstat(array->fd, &info) != 0)
+        return rer_fail_errno(error, "%s: cannot open", view->path);
+    if (!S_ISREG(info.st_mode) || view->offset < 0 || view->offset > info.st_size)
+        return rer_fail(error, RER_BAD_INPUT, "%s: is no plain file with data at offset %lld", view->path,
+                        (long long)view->offset);
+    *available = info.st_size - view->offset;
+    return RER_OK;
+}
+
 static rer_status wrap_view(rer_array *array, const rer_view *view, const char *name, rer_error *error)
 {
     int32_t size = view->dtype >= RER_F16 && view->dtype <= RER_UNICODE ? rer_dtype_size(view->dtype) : -1;
-    if (size < 0 || view->data == NULL || view->rank < 1 || view->rank > RER_RANK_MAX)
+    if (size < 0 || (view->data == NULL && view->path == NULL) || view->rank < 1 || view->rank > RER_RANK_MAX)
         return rer_fail(error, RER_BAD_USAGE, "%s: dtype %d, rank %d or missing data; rank is 1 to %d", name,
                         (int)view->dtype, view->rank, RER_RANK_MAX);
     if (size == 0)
@@ -267,9 +284,12 @@ static rer_status wrap_view(rer_array *array, const rer_view *view, const char *
     rer_array wrapped = {.dtype = view->dtype, .item_size = size, .rank = view->rank, .data = view->data, .fd = -1};
     wrapped.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     memcpy(wrapped.shape, view->shape, (size_t)view->rank * sizeof *view->shape);
-    rer_status status = rer_copy_text(&wrapped.name, name, error);
+    int64_t available = INT64_MAX;
+    rer_status status = rer_copy_text(&wrapped.name, view->data != NULL ? name : view->path, error);
+    if (status == RER_OK && view->data == NULL)
+        status = open_raw(&wrapped, view, &available, error);
     if (status == RER_OK)
-        status = rer_array_check(&wrapped, INT64_MAX, error);
+        status = rer_array_check(&wrapped, available, error);
     if (status != RER_OK) {
         rer_array_close(&wrapped);
         return status;

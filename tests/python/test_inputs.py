@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rer
 from conftest import clusters
-from rer._arrays import feature_array, label_array
+from rer._arrays import feature_array, label_array, mapped_file
 
 hypothesis.settings.register_profile("here", deadline=None, max_examples=60, derandomize=True)
 hypothesis.settings.load_profile("here")
@@ -68,6 +68,36 @@ def test_memory_is_held_while_it_is_needed():
     buffer[::2, 0] = 1
     result = rer.analyze(buffer + np.arange(30)[:, None] / 100, np.arange(30) % 2)
     assert result.summary["checksums"]["features"]
+
+
+def test_large_maps_are_read_from_their_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("rer._arrays._MAPPED_MIN", 0)
+    X, y = clusters(n=2000, d=16, planted=20)
+    y = y[100:]
+    expected = rer.analyze(X[100:], y).rer
+    np.save(tmp_path / "X.npy", X)
+    X.tofile(tmp_path / "raw file")
+    shown = {
+        "npy": np.load(tmp_path / "X.npy", mmap_mode="r"),
+        "written": np.load(tmp_path / "X.npy", mmap_mode="r+"),
+        "raw": np.memmap(tmp_path / "raw file", "f4", "r", shape=X.shape),
+        "private": np.load(tmp_path / "X.npy", mmap_mode="c"),
+    }
+    for name, array in shown.items():
+        path, offset = mapped_file(np.asarray(array[100:]))
+        assert (path is None) == (name == "private")
+        if path is not None:
+            with open(path, "rb") as file:
+                file.seek(offset)
+                assert file.read(64) == X[100].tobytes()
+        np.testing.assert_array_equal(rer.analyze(array[100:], y).rer, expected)
+    (tmp_path / "X.npy").rename(tmp_path / "moved")
+    np.save(tmp_path / "X.npy", X + 1)  # another file of that name
+    assert mapped_file(np.asarray(shown["npy"]))[0] == str(tmp_path / "moved")
+    (tmp_path / "moved").unlink()
+    assert mapped_file(np.asarray(shown["npy"])) == (None, 0)
+    np.testing.assert_array_equal(rer.analyze(shown["npy"][100:], y).rer, expected)
+    assert mapped_file(X) == (None, 0)
 
 
 @hypothesis.given(

@@ -143,6 +143,26 @@ static void test_memory(void **state)
     rer_dataset_free(data);
     data = NULL;
 
+    features.data = NULL; /* the same rows in a file, after a byte of something else */
+    char raw[1 + sizeof x] = "?";
+    memcpy(raw + 1, x, sizeof x);
+    features.path = write_file("x.raw", raw, sizeof raw);
+    features.offset = 1;
+    assert_int_equal(rer_dataset_wrap(&data, &features, &labels, &options, &error), RER_OK);
+    assert_int_equal(rer_dataset_rows_read(data, 0, 2, rows, scratch, &error), RER_OK);
+    assert_true(rows[0] == 1 && rows[3] == 4);
+    rer_dataset_free(data);
+    data = NULL;
+    features.offset = 2;
+    assert_int_equal(rer_dataset_wrap(&data, &features, &labels, &options, &error), RER_BAD_INPUT);
+    assert_bad_input(&error, "x.raw", "truncated", NULL);
+    error = (rer_error){0};
+    features.offset = -1;
+    assert_int_equal(rer_dataset_wrap(&data, &features, &labels, &options, &error), RER_BAD_INPUT);
+    assert_bad_input(&error, "x.raw", "offset -1", NULL);
+    error = (rer_error){0};
+    features = (rer_view){.data = x, .dtype = RER_F64, .rank = 2, .shape = {2, 2}};
+
     labels.shape[0] = 1;
     assert_int_equal(rer_dataset_wrap(&data, &features, &labels, &options, &error), RER_BAD_INPUT);
     assert_bad_input(&error, "1 labels", "2 rows", NULL);
