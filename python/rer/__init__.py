@@ -13,13 +13,32 @@ Every sample is compared with each class as the class looks without that sample,
 `X` is best taken from the last layer but one of a trained network.
 """
 
+from typing import TYPE_CHECKING
+
 from rer._analyze import analyze
 from rer._model import Model, load
 from rer._result import Result
 from rer._rer import version as __version__
 from rer._table import Table
 
-__all__ = ["Model", "Result", "Table", "__version__", "analyze", "load", "options"]
+if TYPE_CHECKING:
+    from rer.sklearn import RerClassifier as RerClassifier
+    from rer.sklearn import RerDetector as RerDetector
+
+__all__ = ["Model", "RerClassifier", "RerDetector", "Result", "Table", "__version__", "analyze", "load", "options"]
+
+# Names that need another package, and where they are: loaded when they are asked for.
+_LAZY = {"RerClassifier": "rer.sklearn", "RerDetector": "rer.sklearn"}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        import importlib
+
+        if name in _LAZY:
+            return getattr(importlib.import_module(_LAZY[name]), name)
+        raise AttributeError(f"module 'rer' has no attribute {name!r}")
 
 
 def options(command: str = "analyze") -> Table:

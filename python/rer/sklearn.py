@@ -1,0 +1,201 @@
+"""Estimators for scikit-learn: RerDetector finds wrong labels, RerClassifier predicts labels."""
+
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+import rer
+from rer._keywords import table
+
+if TYPE_CHECKING:
+    from rer._model import Model
+    from rer._options import Options
+    from rer._result import Result
+
+Floats = npt.NDArray[np.float64]
+
+__all__ = ["RerClassifier", "RerDetector"]
+
+# The table's options but these two, which scikit-learn has its own words for.
+_OPTIONS = {keyword: option for keyword, option in table().items() if keyword not in ("threads", "seed")}
+
+
+def _show_parameters(function: Callable[..., None]) -> Callable[..., None]:
+    """scikit-learn asks the signature of __init__ for the parameters."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    parameters += [inspect.Parameter(name, kind, default=option.default) for name, option in _OPTIONS.items()]
+    parameters += [inspect.Parameter(name, kind, default=None) for name in ("n_jobs", "random_state")]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
+    """What both share: options as parameters, and fitting."""
+
+    classes_: npt.NDArray[Any]
+    model_: "Model"
+
+    @_show_parameters
+    def __init__(self, *, n_jobs: int | None = None, random_state: Any = None, **options: "Unpack[Options]") -> None:
+        for name, option in _OPTIONS.items():
+            setattr(self, name, options.get(name, option.default))
+        unknown = [name for name in options if name not in _OPTIONS]
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; see rer.options()")
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = bool(getattr(self, "drop_invalid", False))
+        return tags
+
+    def _check(self, X: Any, y: Any = None, *, reset: bool) -> Any:
+        finite = not getattr(self, "drop_invalid", False)
+        checked = {"reset": reset, "dtype": "numeric", "ensure_all_finite": finite, "order": "C"}
+        return validate_data(self, X, **checked) if y is None else validate_data(self, X, y, **checked)
+
+    def _fit(self, X: Any, y: Any) -> "Result":
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None: "
+                "the labels to be judged"
+            )
+        X, y = self._check(X, y, reset=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        options: Any = {name: getattr(self, name) for name in _OPTIONS}
+        result = rer.analyze(X, codes, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options)
+        self.model_ = result.model
+        return result
+
+    def _codes(self, y: Any) -> npt.NDArray[np.int64]:
+        y = np.asarray(y)
+        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        if (self.classes_[codes] != y).any():
+            unknown = y[self.classes_[codes] != y][0]
+            raise ValueError(f"y: the label {unknown.item()!r} was not there when the model was fitted")
+        return codes
+
+    def _score(self, X: Any, codes: Any = None, errors: str | None = None) -> "Result":
+        options: Any = {"drop_invalid": getattr(self, "drop_invalid", False)}
+        return self.model_.score(X, codes, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
+
+
+class RerDetector(_Estimator):
+    """Finds wrong labels: fit it on features and their labels.
+
+    predict and fit_predict say -1 for a label that looks wrong and 1 for the others, as scikit-learn's
+    detectors do; higher scores are better. New rows come with their labels, predict(X, y); without them
+    (as in a Pipeline) each is judged by how sure its nearest class is.
+
+    After fit, for the rows it was fitted on: `mistakenness_`, `label_score_`, `is_label_issue_`,
+    `suggested_labels_` [N]; `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
+
+    >>> import numpy as np
+    >>> from rer import RerDetector
+    >>> y = np.arange(300) % 3
+    >>> X = 4 * np.eye(3, 8)[y] + np.random.default_rng(0).normal(size=(300, 8))
+    >>> y[7] = 2
+    >>> detector = RerDetector().fit(X, y)
+    >>> np.flatnonzero(detector.is_label_issue_), detector.suggested_labels_[7]
+    (array([7]), np.int64(1))
+    >>> detector.predict(4 * np.eye(3, 8), [0, 2, 2])
+    array([ 1, -1,  1])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Judges the labels y [N] of X [N, D] and keeps a model for new rows."""
+        result = self._fit(X, y)
+        self.mistakenness_ = result.mistakenness
+        self.label_score_ = result.label_score
+        self.is_label_issue_ = result.is_label_issue
+        self.suggested_labels_ = self.classes_[np.maximum(result.best_other_label.astype(int), 0)]
+        self.noise_rate_ = result.noise_rate
+        self.difficulty_ = result.difficulty
+        if result.summary["threshold_on"] == "mistakenness":
+            self.offset_ = 1 - result.threshold
+        else:  # the paper's, on another scale: what it came to here
+            flagged = self.label_score_[self.is_label_issue_]
+            self.offset_ = float(flagged.max()) if len(flagged) > 0 else 0.0
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+        """fit, and 1 or -1 for each label."""
+        return np.where(self.fit(X, y).is_label_issue_, -1, 1)
+
+    def score_samples(self, X: Any, y: Any = None) -> Floats:
+        """Probability that the label is right, [N]; without y, that the nearest class is."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        if y is None:
+            return self._score(X).suggestion_probability
+        return self._score(X, self._codes(y)).label_score
+
+    def decision_function(self, X: Any, y: Any = None) -> Floats:
+        """score_samples less `offset_`: negative where predict says -1."""
+        return self.score_samples(X, y) - self.offset_
+
+    def predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+        """-1 for labels that look wrong, 1 for the others."""
+        return np.where(self.decision_function(X, y) < 0, -1, 1)
+
+
+class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ignore]
+    """The nearest-reconstructor classifier: the class with the smallest error.
+
+    >>> import numpy as np
+    >>> from rer import RerClassifier
+    >>> y = np.array(["cat", "dog", "owl"])[np.arange(300) % 3]
+    >>> X = 4 * np.eye(3, 8)[np.arange(300) % 3] + np.random.default_rng(0).normal(size=(300, 8))
+    >>> classifier = RerClassifier().fit(X, y)
+    >>> classifier.predict(4 * np.eye(3, 8))
+    array(['cat', 'dog', 'owl'], dtype='<U3')
+    >>> classifier.predict_proba(4 * np.eye(3, 8)).argmax(axis=1)
+    array([0, 1, 2])
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fits a model of each class."""
+        result = self._fit(X, y)
+        self.temperature_ = float(result.summary["temperature"])
+        return self
+
+    def _scores(self, X: Any) -> Floats:
+        """-t error^2 / 2 of the rows under each class, [N, C]; errors pass through a file, as the library has it."""
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            path = os.path.join(folder, "errors.npy")
+            self._score(X, errors=path)
+            errors: Floats = np.load(path).T.astype(np.float64)
+        scores: Floats = -self.temperature_ / 2 * errors**2
+        return scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The label of the nearest class, [N]."""
+        check_is_fitted(self)
+        nearest = self._score(self._check(X, reset=False)).best_other_label
+        return self.classes_[nearest.astype(int)]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Log of predict_proba before its sum is made 1, [N, C]; for two classes the second's less the first's."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """exp(-t error^2 / 2) over its sum, [N, C], with the temperature t that fits the labels seen."""
+        scores = self._scores(X)
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: Floats = scores / scores.sum(axis=1, keepdims=True)
+        return probabilities
