@@ -16,6 +16,7 @@ Every sample is compared with each class as the class looks without that sample,
 from typing import TYPE_CHECKING
 
 from rer._analyze import analyze
+from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
 from rer._result import Result
 from rer._rer import version as __version__
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
     from rer.sklearn import RerClassifier as RerClassifier
     from rer.sklearn import RerDetector as RerDetector
 
-__all__ = ["Model", "RerClassifier", "RerDetector", "Result", "Table", "__version__", "analyze", "load", "options"]
+__all__ = [
+    "Model",
+    "RerClassifier",
+    "RerDetector",
+    "Result",
+    "Table",
+    "__version__",
+    "analyze",
+    "find_label_issues",
+    "get_label_quality_scores",
+    "load",
+    "options",
+]
 
 # Names that need another package, and where they are: loaded when they are asked for.
 _LAZY = {"RerClassifier": "rer.sklearn", "RerDetector": "rer.sklearn"}

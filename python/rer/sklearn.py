@@ -81,7 +81,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
 
     def _codes(self, y: Any) -> npt.NDArray[np.int64]:
         y = np.asarray(y)
-        codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+        codes: npt.NDArray[np.int64] = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
         if (self.classes_[codes] != y).any():
             unknown = y[self.classes_[codes] != y][0]
             raise ValueError(f"y: the label {unknown.item()!r} was not there when the model was fitted")
@@ -186,7 +186,8 @@ class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ig
         """The label of the nearest class, [N]."""
         check_is_fitted(self)
         nearest = self._score(self._check(X, reset=False)).best_other_label
-        return self.classes_[nearest.astype(int)]
+        labels: npt.NDArray[Any] = self.classes_[nearest.astype(int)]
+        return labels
 
     def decision_function(self, X: Any) -> Floats:
         """Log of predict_proba before its sum is made 1, [N, C]; for two classes the second's less the first's."""
