@@ -19,6 +19,7 @@ def analyze(
     y: Any = None,
     *,
     label_column: str | None = None,
+    vectors: str | None = None,
     class_names: Any = None,
     ids: Any = None,
     errors: str | os.PathLike[str] | None = None,
@@ -30,13 +31,14 @@ def analyze(
     """Finds the probably wrong labels `y` of the features `X`.
 
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
-        torch or jax tensor, anything with DLPack or a buffer, or the path of a .npy, .npz:name, .h5:/path,
-        .csv or IDX file. float16, float32 and float64 in C order are read where they are, not copied.
+        torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
+        .csv or IDX file, or a table: pandas, pyarrow, Hugging Face datasets, .parquet. float16, float32 and float64 in C order are read where they are, not copied.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
         mean that a row has no label and wants one suggested. Or the path of a file of labels.
     label_column: where X is a table with named columns, the one of the labels.
+    vectors: where X is a table, the column that holds a vector in each row.
     class_names: names in the order of the sorted labels, or {label: name}.
-    ids: a name for each row, carried through to the outputs.
+    ids: a name for each row, carried through to the outputs; for a table, the name of a column.
     errors: a path; all errors go there, a .npy file [C, N].
     progress: True or False for a bar or none; None: one where somebody watches and it takes long; or a
         function of the stage and the share that is done. What it raises ends the analysis.
@@ -58,7 +60,9 @@ def analyze(
     6
     """
     texts = option_texts(options, n_jobs, random_state)
-    source = make_dataset(X, y, texts, label_column=label_column, class_names=class_names, ids=ids)
+    source = make_dataset(
+        X, y, texts, label_column=label_column, vectors=vectors, class_names=class_names, ids=ids
+    )
     with Bar(progress) as bar, python_messages():
         result = _rer.analyze(source.data, texts, None if errors is None else os.fspath(errors), bar.report)
     return Result(result, source.kind, source.pictures)

@@ -57,6 +57,7 @@ class Model:
         y: Any = None,
         *,
         label_column: str | None = None,
+        vectors: str | None = None,
         ids: Any = None,
         errors: str | os.PathLike[str] | None = None,
         progress: Progress = None,
@@ -68,7 +69,7 @@ class Model:
         Of the options only threshold, budget, features, drop_invalid, threads and memory apply here.
         """
         texts = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
-        source = make_dataset(X, y, texts, label_column=label_column, ids=ids)
+        source = make_dataset(X, y, texts, label_column=label_column, vectors=vectors, ids=ids)
         with Bar(progress) as bar, python_messages():
             path = None if errors is None else os.fspath(errors)
             result = _rer.score(self._model, source.data, texts, path, bar.report)

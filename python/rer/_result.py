@@ -3,7 +3,6 @@
 import html
 import json
 import os
-import shutil
 import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -236,6 +235,19 @@ class Result:
         frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict())
         return frame.set_index("index")
 
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the columns of samples.csv to a parquet file; needs pyarrow."""
+        try:
+            import pyarrow.parquet
+        except ImportError:
+            raise ImportError("this needs pyarrow: pip install pyarrow; write() makes CSV files without it") from None
+        table = pyarrow.table(self.to_dict())
+        target = os.path.abspath(path)
+        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(target)) as folder:
+            written = os.path.join(folder, "samples.parquet")
+            pyarrow.parquet.write_table(table, written)
+            os.replace(written, target)
+
     # ---- what to look at ----
 
     def suspects(self, count: int = 20) -> Table:
@@ -296,7 +308,7 @@ class Result:
         # Beside the target, so that the last step is a rename.
         with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(path)) as folder:
             self.write(folder)
-            shutil.move(os.path.join(folder, "report.html"), path)
+            os.replace(os.path.join(folder, "report.html"), path)
 
     @cached_property
     def model(self) -> "Model":

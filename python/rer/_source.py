@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from rer import _rer
 from rer._arrays import Array, LabelKind, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
+from rer._tables import is_table, split_table
 
 
 class Source(NamedTuple):
@@ -32,10 +33,20 @@ def make_dataset(
     texts: dict[str, str],
     *,
     label_column: str | None = None,
+    vectors: str | None = None,
     class_names: Any = None,
     ids: Any = None,
 ) -> Source:
     """Opens paths, wraps anything else; labels may be either, too."""
+    if is_table(X):
+        label_column, y = (y, None) if isinstance(y, str) and label_column is None else (label_column, y)
+        if label_column is not None and y is not None:
+            raise TypeError("the labels are given twice: as y and by label_column")
+        parts = split_table(X, label_column, vectors, ids)
+        X, y, ids, label_column = parts.X, parts.y if y is None else y, parts.ids, None
+        class_names = parts.class_names if class_names is None else class_names
+    elif vectors is not None:
+        raise TypeError("vectors is for tables: pandas, pyarrow, datasets, .parquet")
     pictures: Array | None = None
     kind: LabelKind | None = None
     with python_messages():
