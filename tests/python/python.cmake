@@ -19,5 +19,10 @@ if(NOT RER_SANITIZE)
         RESOURCE_LOCK package_build ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     set_tests_properties(python.wheel PROPERTIES LABELS once)
+    add_test(NAME python.fiftyone_app COMMAND ${CMAKE_CURRENT_LIST_DIR}/fiftyone.sh ${RER_PACKAGE_VENV}
+                                              ${PROJECT_BINARY_DIR})
+    set_tests_properties(python.fiftyone_app PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow" TIMEOUT 900
+        RESOURCE_LOCK package_build SKIP_RETURN_CODE 77 ENVIRONMENT
+        "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     set_tests_properties(python.versions PROPERTIES LABELS "once;slow")
 endif()
