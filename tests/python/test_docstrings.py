@@ -27,19 +27,25 @@ rer.analyze(X, sede=3)
 """
 
 
-def mypy(*arguments, cwd):
-    return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cwd / "cache"), *arguments],
-                          capture_output=True, text=True, cwd=cwd)
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    cache = tmp_path_factory.mktemp("mypy")
+
+    def run(*arguments, cwd):
+        return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), *arguments],
+                              capture_output=True, text=True, cwd=cwd)
+
+    return run
 
 
-def test_package_is_typed(tmp_path):
+def test_package_is_typed(tmp_path, mypy):
     done = mypy("--config-file", str(SOURCE / "pyproject.toml"), "-p", "rer", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_use_is_typed(tmp_path):
+def test_use_is_typed(tmp_path, mypy):
     (tmp_path / "use.py").write_text(USE)
-    out = mypy("use.py", cwd=tmp_path).stdout
+    out = mypy("--config-file", str(SOURCE / "pyproject.toml"), "use.py", cwd=tmp_path).stdout
     for found in ('use.py:7: note: Revealed type is "rer._result.Result"', 'use.py:8: note: Revealed type is "float"',
                   "use.py:9: note: Revealed type is \"numpy.ndarray", 'use.py:10: note: Revealed type is "rer._result.Result"',
                   'use.py:11: error: Argument "shrinkage"', 'use.py:12: error: Unexpected keyword argument "sede"'):
