@@ -46,7 +46,7 @@ class _Operator(foo.Operator):
         for name, label in (("samples", "Samples"), ("flagged", "Flagged labels")):
             outputs.int(name, label=label)
         outputs.float("noise_rate", label="Share of labels that look wrong")
-        outputs.float("difficulty", label="Difficulty (chi; 1: classes look alike)")
+        outputs.float("difficulty", label="Difficulty (0: trivial, 1: no better than chance)")
         outputs.str("hardest", label="Hardest classes")
         outputs.str("confused", label="Most confused classes")
         return types.Property(outputs, view=types.View(label=self.config.label))
