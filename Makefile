@@ -8,7 +8,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-all bench wheel format install clean packages
+.PHONY: help build demo test test-all bench bench-detection wheel format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test      all tests, again under sanitizers, short fuzzing, format and lint'
 	@echo 'make test-all  the slow tests too: detection bars, speed, longer fuzzing, valgrind'
 	@echo 'make bench     speed and memory beside what users would run instead'
+	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (hours)'
 	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
@@ -51,6 +52,9 @@ wheel:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
 	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
+
+bench-detection: build
+	@python3 bench/detection_table.py --rer $(BUILD)/cli/rer
 
 format:
 	@scripts/install-packages.sh test

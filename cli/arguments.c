@@ -7,15 +7,16 @@
 
 typedef struct file_option {
     rer_option_info info;
-    size_t offset; /* of its member in `arguments`: bool for flags, else const char * */
+    size_t offset; /* of its member in `arguments`: bool for flags, cli_list for FILE..., else const char * */
 } file_option;
 
 /* One that belongs to a command alone hides the general one of the same name. */
-
 static const file_option file_options[] = {
     {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false, NULL}, offsetof(cli_arguments, out)},
     {{"out", "FILE.csv", "none", "the same lines as a table", false, "rer sweep"}, offsetof(cli_arguments, out)},
     {{"out", "DIR", "none", "folder for scale.svg, scale.csv and scale.json", false, "rer scale"},
+     offsetof(cli_arguments, out)},
+    {{"out", "DIR", "none", "folder for bench.csv, bench.json and charts", false, "rer bench"},
      offsetof(cli_arguments, out)},
     {{"out", "FILE", "none", "the noisy labels: .npy, or .csv, .tsv, .txt with one a line", false, "rer noise"},
      offsetof(cli_arguments, out)},
@@ -38,6 +39,11 @@ static const file_option file_options[] = {
      offsetof(cli_arguments, features)},
     {{"human", "FILE", "none", "the other labels, for --type human", false, "rer noise"},
      offsetof(cli_arguments, human)},
+    {{"human", "FILE...", "none", "files of labels with people's mistakes, where y is right", false, "rer bench"},
+     offsetof(cli_arguments, humans)},
+    {{"detectors", "NAME,NAME,...", "all", "which ones to compare", false, "rer bench"},
+     offsetof(cli_arguments, detectors)},
+    {{"json", "", "off", "print bench.json instead of the tables", true, "rer bench"}, offsetof(cli_arguments, json)},
     {{"json", "", "off", "print summary.json instead of the summary", true, NULL}, offsetof(cli_arguments, json)},
     {{"json", "", "off", "print scale.json instead of the table", true, "rer scale"}, offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
@@ -175,6 +181,20 @@ static const rer_option_info *find_option(const cli_command *command, const char
     return NULL;
 }
 
+static rer_status add_to_list(cli_list *list, const rer_option_info *info, const char *value, rer_error *error)
+{
+    if (list->count == LIST_MAX)
+        return fail(error, RER_BAD_USAGE, "--%s: more than %d", info->name, LIST_MAX);
+    list->item[list->count++] = value;
+    return RER_OK;
+}
+
+/* Every word up to the next option is one of its values. */
+static bool takes_list(const rer_option_info *info)
+{
+    return strcmp(info->metavar, "FILE...") == 0;
+}
+
 static rer_status set_option(cli_arguments *parsed, const rer_option_info *info, const char *value, rer_error *error)
 {
     for (int i = 0; i < N_FILE_OPTIONS; i++) {
@@ -185,6 +205,8 @@ static rer_status set_option(cli_arguments *parsed, const rer_option_info *info,
             *(bool *)member = true;
         else if (value[0] == 0)
             return fail(error, RER_BAD_USAGE, "--%s has an empty value; it wants %s", info->name, info->metavar);
+        else if (takes_list(info))
+            return add_to_list((cli_list *)(void *)member, info, value, error);
         else
             *(const char **)(void *)member = value;
         return RER_OK;
@@ -209,7 +231,10 @@ static rer_status parse_option(cli_arguments *parsed, const cli_command *command
             return fail(error, RER_BAD_USAGE, "--%s needs a value: --%s %s", info->name, info->name, info->metavar);
         value = argv[++*at];
     }
-    return set_option(parsed, info, value, error);
+    rer_status status = set_option(parsed, info, value, error);
+    while (status == RER_OK && takes_list(info) && *at + 1 < argc && argv[*at + 1][0] != '-')
+        status = set_option(parsed, info, argv[++*at], error);
+    return status;
 }
 
 static rer_status check_files(const cli_arguments *parsed, const cli_command *command, rer_error *error)

@@ -122,6 +122,12 @@ typedef struct rer_options {
     double accuracy;   /* of the user's model, 0..1, or RER_AUTO: not known */
     double prune;      /* percent of the data that one might do without */
     double collect;    /* samples of a class that one might add; RER_AUTO: as many as there are */
+
+    /* comparison of detectors */
+    int32_t noise_types;   /* kinds to plant: 1 << rer_noise_kind, all but RER_NOISE_HUMAN */
+    double noise_rates[8]; /* 0 past the last */
+    int32_t noise_seeds;   /* times to plant each: seed, seed + 1, ... */
+    int32_t bootstrap;     /* resamples for intervals, 0: none */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);
@@ -214,6 +220,14 @@ RER_API int32_t rer_dataset_classes(const rer_dataset *data);
 /* Name of a class, or of a row where ids were given (else NULL); lives as long as the data set. */
 RER_API const char *rer_dataset_class_name(const rer_dataset *data, int32_t c);
 RER_API const char *rer_dataset_id(const rer_dataset *data, int64_t row);
+/* [N] class of each row, -1: no label; NULL where none were given. */
+RER_API const int32_t *rer_dataset_labels(const rer_dataset *data);
+/* The same rows with other labels: codes [N], classes of `data`. A class that no row has any more is gone,
+ * and the later ones move up. It has no ids, and leans on `data`, which must stay. */
+RER_API rer_status rer_dataset_relabel(rer_dataset **other, const rer_dataset *data, const int32_t *codes,
+                                       rer_error *error);
+/* codes [N]: the labels of another file of the same rows, as classes of `data`. */
+RER_API rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, const char *path, rer_error *error);
 /* Height, width and channels where the features are pictures, else false. */
 RER_API bool rer_dataset_is_pictures(const rer_dataset *data, int64_t shape[3]);
 
@@ -446,6 +460,61 @@ RER_API rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer
 RER_API double rer_scale_law_at(const rer_scale_law *law, double n);
 /* The law through points (n, y) [count]; exponent NaN: fitted too. At least 3 points, 4 with a fitted exponent. */
 RER_API rer_scale_law rer_scale_law_fit(const double *n, const double *y, int count, double exponent);
+
+/* ---- comparison of detectors ------------------------------------------------------------- */
+
+/* Other labels of the same rows, whose disagreements with the data set's own are mistakes. */
+typedef struct rer_bench_labels {
+    const char *name;
+    const int32_t *codes; /* [N] classes of the data set (rer_dataset_read_labels), -1: none */
+} rer_bench_labels;
+
+typedef struct rer_bench_settings {
+    const char *detectors;         /* names with commas between; NULL: all that need nothing else */
+    const rer_bench_labels *human; /* [n_human] */
+    int32_t n_human;
+} rer_bench_settings;
+
+typedef struct rer_bench rer_bench;
+
+/* Plants noise (noise_types, noise_rates, noise_seeds of the options) in the labels and asks every
+ * detector on the same features. `settings` may be NULL. */
+RER_API rer_status rer_bench_run(rer_bench **bench, const rer_dataset *data, const rer_bench_settings *settings,
+                                 const rer_options *options, const rer_progress *progress, rer_error *error);
+RER_API void rer_bench_free(rer_bench *bench);
+
+/* Names that `detectors` may have; NULL past the last. */
+RER_API const char *rer_bench_detector_name(int index);
+
+/* A cell is one kind of noise at one rate, with one trial for each seed. Cell 0: the labels as they are. */
+typedef struct rer_bench_cell {
+    const char *noise; /* "none", "symmetric", "asymmetric", "confidence" or "human:NAME" */
+    double rate;       /* share of wrong labels */
+    int n_trials;
+} rer_bench_cell;
+
+RER_API int rer_bench_cells(const rer_bench *bench);
+RER_API rer_bench_cell rer_bench_cell_at(const rer_bench *bench, int cell);
+RER_API int rer_bench_detectors(const rer_bench *bench);
+RER_API const char *rer_bench_detector(const rer_bench *bench, int detector);
+/* Metrics: "auroc", "f1" and so on; NULL past the last. */
+RER_API const char *rer_bench_metric(int index);
+/* A metric of a trial, or with trial -1 its mean over the cell's trials. NaN: not defined, or no such. */
+RER_API double rer_bench_value(const rer_bench *bench, int cell, int trial, int detector, const char *metric);
+RER_API double rer_bench_seconds(const rer_bench *bench, int cell, int trial, int detector);
+
+typedef struct rer_bench_difference {
+    double mean, low, high; /* AUROC of one minus that of the other; 95 % interval, NaN: none */
+} rer_bench_difference;
+
+/* Paired bootstrap over the samples, of the mean over the cell's trials. */
+RER_API rer_status rer_bench_gap(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
+                                 rer_error *error);
+
+/* Writes bench.csv, bench.json and charts (.svg) into a folder, made if missing: all or none. */
+RER_API rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error *error);
+/* bench.json as text; free() it. */
+RER_API rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error *error);
 
 #ifdef __cplusplus
 }

@@ -18,6 +18,8 @@ typedef enum option_kind {
     SIZE,   /* int64_t bytes: 2G, 300M, or 0 */
     LIST,   /* int32_t [4]: whole numbers low..high, 0 past the last */
     SIZES,  /* int32_t [16]: the same, ascending, or "auto" */
+    RATES,  /* double [8]: numbers low..high, 0 past the last */
+    SUBSET, /* int32_t: bits of the places in `metavar`, split at ','; or "none" */
     FLAG,   /* bool */
 } option_kind;
 
@@ -82,6 +84,10 @@ static const option_row table[] = {
     {{"prune", "0..99", "30", "percent of the data that you might do without", false, "rer scale"}, NUMBER, AT(prune), 0, 99},
     {{"collect", "auto|N", "auto", "samples of a class that you might add; auto: as many again", false, "rer scale"},
      NUMBER, AT(collect), 0, 1e12},
+    {{"noise", "symmetric,asymmetric,confidence", "symmetric,asymmetric,confidence", "kinds of noise to plant, or none", false, "rer bench"}, SUBSET, AT(noise_types), 0, 0},
+    {{"rates", "R,R,...", ".05,.1,.2,.3", "shares of the labels to make wrong, at most 8", false, "rer bench"}, RATES, AT(noise_rates), 1e-9, 1},
+    {{"seeds", "N", "3", "times to plant each noise", false, "rer bench"}, COUNT, AT(noise_seeds), 1, 1000},
+    {{"bootstrap", "N", "1000", "resamples for the intervals of differences in AUROC; 0: none", false, "rer bench"}, COUNT, AT(bootstrap), 0, 100000},
 };
 /* clang-format on */
 
@@ -99,18 +105,22 @@ static rer_status fail_value(const option_row *row, const char *value, rer_error
                     rer_quote(quoted, sizeof quoted, value, (int64_t)strlen(value)), row->info.metavar);
 }
 
-/* Place of `word` in words split at '|', or -1. */
-static int32_t find_choice(const char *words, const char *word)
+/* Place of the word among words with `separator` between, or -1. */
+static int32_t find_word(const char *words, char separator, const char *word, size_t length)
 {
-    size_t length = strlen(word);
     for (int32_t place = 0;; place++) {
-        const char *end = strchrnul(words, '|');
+        const char *end = strchrnul(words, separator);
         if ((size_t)(end - words) == length && memcmp(words, word, length) == 0)
             return place;
         if (*end == 0)
             return -1;
         words = end + 1;
     }
+}
+
+static int32_t find_choice(const char *words, const char *word)
+{
+    return find_word(words, '|', word, strlen(word));
 }
 
 static bool parse_number(const char *text, double *value, const char **rest)
@@ -229,6 +239,49 @@ static rer_status set_list(const option_row *row, rer_options *options, const ch
     return RER_OK;
 }
 
+static rer_status set_numbers(const option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    enum { MOST = sizeof options->noise_rates / sizeof *options->noise_rates };
+    double list[MOST] = {0};
+    char quoted[80];
+    const char *at = text;
+    for (int i = 0; i < MOST; i++) {
+        const char *rest;
+        if (!parse_number(at, &list[i], &rest) || list[i] < row->low || list[i] > row->high)
+            break;
+        if (*rest == 0) {
+            memcpy(member_of(row, options), list, sizeof list);
+            return RER_OK;
+        }
+        if (*rest != ',')
+            break;
+        at = rest + 1;
+    }
+    return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not 1 to %d numbers from %g to %g with commas between",
+                    row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), MOST, row->low,
+                    row->high);
+}
+
+static rer_status set_choices(const option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    int32_t bits = 0;
+    char quoted[80];
+    bool is_none = strcmp(text, "none") == 0;
+    for (const char *at = text, *end; !is_none; at = end + 1) {
+        end = strchrnul(at, ',');
+        int32_t place = find_word(row->info.metavar, ',', at, (size_t)(end - at));
+        if (place < 0)
+            return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not some of %s with commas between, or none",
+                            row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)),
+                            row->info.metavar);
+        bits |= 1 << place;
+        if (*end == 0)
+            break;
+    }
+    *(int32_t *)member_of(row, options) = bits;
+    return RER_OK;
+}
+
 static rer_status set_row(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     switch (row->kind) {
@@ -251,6 +304,10 @@ static rer_status set_row(const option_row *row, rer_options *options, const cha
     case LIST:
     case SIZES:
         return set_list(row, options, text, error);
+    case RATES:
+        return set_numbers(row, options, text, error);
+    case SUBSET:
+        return set_choices(row, options, text, error);
     case FLAG:
         if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
             return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is neither yes nor no", row->info.name, text);
@@ -314,6 +371,25 @@ static void put_list(char *text, int64_t size, const int32_t *list, int length)
         used += snprintf(text + used, (size_t)(size - used), "%s%d", i > 0 ? "," : "", list[i]);
 }
 
+static void put_numbers(char *text, int64_t size, const double *list)
+{
+    int64_t used = 0;
+    for (int i = 0; i < 8 && list[i] > 0 && used < size; i++)
+        used += snprintf(text + used, (size_t)(size - used), "%s%.15g", i > 0 ? "," : "", list[i]);
+}
+
+static void put_choices(char *text, int64_t size, const char *words, int32_t bits)
+{
+    int64_t used = snprintf(text, (size_t)size, "%s", bits == 0 ? "none" : "");
+    for (int32_t place = 0; bits >> place != 0 && used < size; place++) {
+        const char *end = strchrnul(words, ',');
+        if ((bits >> place & 1) != 0)
+            used +=
+                snprintf(text + used, (size_t)(size - used), "%s%.*s", used > 0 ? "," : "", (int)(end - words), words);
+        words = end + 1;
+    }
+}
+
 void rer_options_get(const rer_options *options, int index, char *text, int64_t size)
 {
     const option_row *row = &table[index];
@@ -338,6 +414,12 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
     case LIST:
     case SIZES:
         put_list(text, size, member, list_length(row));
+        break;
+    case RATES:
+        put_numbers(text, size, member);
+        break;
+    case SUBSET:
+        put_choices(text, size, row->info.metavar, *(const int32_t *)member);
         break;
     case FLAG:
         (void)snprintf(text, (size_t)size, "%s", *(const bool *)member ? "yes" : "no");

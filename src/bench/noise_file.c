@@ -2,8 +2,10 @@
  *
  * Whatever a label looks like in the file, a row that becomes class k gets the bytes of the first row that
  * is of class k: types, widths and spellings stay as they were. */
+#include "bench/likely.h"
 #include "bench/noise.h"
 #include "report/writer.h"
+#include "source/dataset.h"
 #include "source/formats.h"
 #include "source/texts.h"
 
@@ -88,6 +90,13 @@ rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, con
         status = translate(target, labels, &other.labels, error);
     rer_label_file_free(&other);
     return status;
+}
+
+rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, const char *path, rer_error *error)
+{
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to compare %s with", data->features.name, path);
+    return rer_noise_other_labels(codes, &data->labels, path, NULL, error);
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -254,10 +263,7 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
     rer_label_file file = {.array = {.fd = -1}};
     int32_t *target = NULL, *noisy = NULL; /* [N] */
     int64_t changed = 0;
-    (void)progress;
     rer_status status = check_files(out, files, human, options, error);
-    if (status == RER_OK && options->noise_type == RER_NOISE_CONFIDENCE)
-        status = rer_fail(error, RER_BAD_USAGE, "--type confidence is not there yet");
     if (status == RER_OK)
         status = rer_label_file_open(&file, files->labels, files->label_column, -1, error);
     if (status == RER_OK)
@@ -266,6 +272,9 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
         status = rer_allocate(&noisy, file.labels.N, sizeof *noisy, "labels", error);
     if (status == RER_OK && options->noise_type == RER_NOISE_HUMAN)
         status = rer_noise_other_labels(target, &file.labels, human, NULL, error);
+    if (status == RER_OK && options->noise_type == RER_NOISE_CONFIDENCE)
+        status = rer_noise_likely_of_file(target, files->features, file.labels.codes, file.labels.N, options, progress,
+                                          error);
     if (status == RER_OK)
         status =
             rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error);

@@ -68,13 +68,13 @@ static rer_status write_file(rer_output *output, const rer_folder_file *file, co
     return status == RER_OK ? rer_output_finish(output, error) : status;
 }
 
-static rer_status write_files(const char *folder, const rer_folder_file *files, int count, const void *context,
+static rer_status write_files(const char *folder, const rer_folder_file *files, int count, const void *const *contexts,
                               rer_error *error)
 {
     rer_output outputs[FILES_MOST] = {0};
     rer_status status = RER_OK;
     for (int i = 0; i < count && status == RER_OK; i++)
-        status = write_file(&outputs[i], &files[i], folder, context, error);
+        status = write_file(&outputs[i], &files[i], folder, contexts[i], error);
     if (status == RER_OK)
         status = rer_outputs_commit(outputs, count, error);
     for (int i = 0; i < count; i++)
@@ -82,8 +82,8 @@ static rer_status write_files(const char *folder, const rer_folder_file *files, 
     return status;
 }
 
-rer_status rer_folder_write(const char *folder, const rer_folder_file *files, int count, const void *context,
-                            rer_error *error)
+rer_status rer_folder_write_each(const char *folder, const rer_folder_file *files, int count,
+                                 const void *const *contexts, rer_error *error)
 {
     char *path = NULL;
     size_t kept = 0;
@@ -94,9 +94,18 @@ rer_status rer_folder_write(const char *folder, const rer_folder_file *files, in
         return status;
     status = make_folders(path, &kept, error);
     if (status == RER_OK)
-        status = write_files(folder, files, count, context, error);
+        status = write_files(folder, files, count, contexts, error);
     if (status != RER_OK)
         remove_folders(path, kept);
     free(path);
     return status;
+}
+
+rer_status rer_folder_write(const char *folder, const rer_folder_file *files, int count, const void *context,
+                            rer_error *error)
+{
+    const void *contexts[FILES_MOST];
+    for (int i = 0; i < count; i++)
+        contexts[i] = context;
+    return rer_folder_write_each(folder, files, count, contexts, error);
 }

@@ -15,4 +15,8 @@ typedef struct rer_folder_file {
 rer_status rer_folder_write(const char *folder, const rer_folder_file *files, int count, const void *context,
                             rer_error *error);
 
+/* The same with a context of its own for each file: contexts [count]. */
+rer_status rer_folder_write_each(const char *folder, const rer_folder_file *files, int count,
+                                 const void *const *contexts, rer_error *error);
+
 #endif

@@ -47,8 +47,7 @@ static rer_status features_checksum(uint64_t *out, const rer_array *array, rer_e
     return status;
 }
 
-/* Of all class numbers and names: the same labels have the same sum in whatever file they come. */
-static uint64_t labels_checksum(const rer_labels *labels)
+uint64_t rer_labels_checksum(const rer_labels *labels)
 {
     uint64_t hash = fnv(FNV_START, &labels->N, sizeof labels->N);
     hash = fnv(hash, labels->codes, labels->N * (int64_t)sizeof *labels->codes);
@@ -247,7 +246,7 @@ rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const re
         return status;
     }
     if (opened->labels.codes != NULL)
-        opened->labels_checksum = labels_checksum(&opened->labels);
+        opened->labels_checksum = rer_labels_checksum(&opened->labels);
     opened->seconds_read = rer_now() - start;
     *data = opened;
     return RER_OK;
@@ -323,7 +322,7 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
 {
     rer_status status = copy_labels(&data->labels, labels, "labels", data->N, error);
     if (status == RER_OK)
-        data->labels_checksum = labels_checksum(&data->labels);
+        data->labels_checksum = rer_labels_checksum(&data->labels);
     return status;
 }
 
@@ -338,7 +337,7 @@ rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *nam
         return rer_fail(error, RER_BAD_USAGE, "class names need labels");
     rer_status status = rer_labels_set_names(&data->labels, names, count, error);
     if (status == RER_OK)
-        data->labels_checksum = labels_checksum(&data->labels);
+        data->labels_checksum = rer_labels_checksum(&data->labels);
     return status;
 }
 
@@ -381,9 +380,11 @@ void rer_dataset_free(rer_dataset *data)
 {
     if (data == NULL)
         return;
-    rer_array_close(&data->features);
+    if (!data->borrows_features)
+        rer_array_close(&data->features);
     rer_labels_free(&data->labels);
     rer_labels_free(&data->subsets);
     rer_texts_free(&data->ids);
+    free(data->origin);
     free(data);
 }

@@ -2,6 +2,7 @@
 #ifndef RER_DATASET_H
 #define RER_DATASET_H
 
+#include "core/pool.h"
 #include "embed/hog.h"
 #include "source/array.h"
 #include "source/labels.h"
@@ -17,6 +18,8 @@ struct rer_dataset {
     rer_hog plan;                                /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
+    bool borrows_features; /* of a data set that this one leans on ... */
+    int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
 };
 
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
@@ -24,5 +27,9 @@ int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error);
+
+/* The same data with the features in memory as float [N, D], pictures described; `data` must stay. */
+rer_status rer_dataset_load(rer_dataset **loaded, const rer_dataset *data, rer_pool *pool, rer_error *error);
+bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by that */
 
 #endif

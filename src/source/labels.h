@@ -22,5 +22,7 @@ rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *er
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error);
 rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, int64_t count, rer_error *error);
 void rer_labels_free(rer_labels *labels);
+/* Of all class numbers and names: the same labels have the same sum in whatever file they come. */
+uint64_t rer_labels_checksum(const rer_labels *labels);
 
 #endif

@@ -1,0 +1,232 @@
+/* rer bench: noise planted in the labels, and every detector on the same features. */
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- human labels ------------------------------------------------------------------------ */
+
+/* "labels/worse.npy" -> "worse"; the caller's buffer. */
+static const char *stem(char *buffer, size_t size, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(buffer, size, "%s", slash != NULL && slash[1] != 0 ? slash + 1 : path);
+    char *dot = strrchr(buffer, '.');
+    if (dot != NULL && dot != buffer)
+        *dot = 0;
+    return buffer;
+}
+
+typedef struct human_labels {
+    rer_bench_labels labels[LIST_MAX];
+    char names[LIST_MAX][100];
+    int32_t *codes; /* [count, N] */
+    int count;
+} human_labels;
+
+static rer_status read_humans(human_labels *humans, const cli_arguments *arguments, const rer_dataset *data,
+                              rer_error *error)
+{
+    const cli_list *files = &arguments->humans;
+    size_t N = (size_t)rer_dataset_rows(data);
+    rer_status status = RER_OK;
+    humans->codes = files->count > 0 ? calloc((size_t)files->count * N, sizeof *humans->codes) : NULL;
+    if (files->count > 0 && humans->codes == NULL)
+        return fail(error, RER_SYSTEM, "out of memory: %d files of labels", files->count);
+    for (int i = 0; status == RER_OK && i < files->count; i++) {
+        int32_t *codes = humans->codes + (size_t)i * N;
+        humans->labels[i] =
+            (rer_bench_labels){.name = stem(humans->names[i], sizeof humans->names[i], files->item[i]), .codes = codes};
+        status = rer_dataset_read_labels(codes, data, files->item[i], error);
+    }
+    humans->count = files->count;
+    return status;
+}
+
+/* ---- what people see --------------------------------------------------------------------- */
+
+/* The one with the highest mean AUROC in a cell, among all but `without`; -1: none. */
+static int best_detector(const rer_bench *bench, int cell, int without)
+{
+    int best = -1;
+    double highest = -1;
+    for (int d = 0; d < rer_bench_detectors(bench); d++) {
+        double auroc = rer_bench_value(bench, cell, -1, d, "auroc");
+        if (d != without && auroc > highest) {
+            highest = auroc;
+            best = d;
+        }
+    }
+    return best;
+}
+
+/* A name too long for its column shows its end, where file names differ. */
+static void print_noise(const char *noise)
+{
+    enum { WIDTH = 16 };
+    char tail[WIDTH + 4];
+    const char *colon = strchr(noise, ':');
+    int width = text_width(noise);
+    if (width <= WIDTH || colon == NULL || (size_t)width != strlen(noise)) {
+        print_padded(noise, WIDTH);
+        return;
+    }
+    (void)snprintf(tail, sizeof tail, "..%s", noise + width - WIDTH + 2);
+    print_padded(tail, WIDTH);
+}
+
+static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
+{
+    rer_bench_cell info = rer_bench_cell_at(bench, cell);
+    rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
+    int other = best_detector(bench, cell, 0), winner = best_detector(bench, cell, -1);
+    char difference[40] = "";
+    rer_status status = other >= 0 ? rer_bench_gap(&gap, bench, cell, 0, other, error) : RER_OK;
+    if (status != RER_OK)
+        return status;
+    if (!isnan(gap.low))
+        (void)snprintf(difference, sizeof difference, "%+.4f (%+.4f to %+.4f)", gap.mean, gap.low, gap.high);
+    else if (!isnan(gap.mean))
+        (void)snprintf(difference, sizeof difference, "%+.4f", gap.mean);
+    fputs("  ", stdout);
+    print_noise(info.noise);
+    printf(" %5.1f %%  %6.4f  ", 100 * info.rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
+    print_padded(other >= 0 ? rer_bench_detector(bench, other) : "", 20);
+    printf(" %6.4f  %-28s", rer_bench_value(bench, cell, -1, other, "auroc"), difference);
+    printf(" %s\n", winner >= 0 ? rer_bench_detector(bench, winner) : "");
+    return RER_OK;
+}
+
+static double mean_of_cells(const rer_bench *bench, int detector, const char *metric)
+{
+    double sum = 0;
+    int n = 0;
+    for (int cell = 1; cell < rer_bench_cells(bench); cell++) {
+        double value = rer_bench_value(bench, cell, -1, detector, metric);
+        sum += isnan(value) ? 0 : value;
+        n += !isnan(value);
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
+static void print_number(double value)
+{
+    if (isnan(value))
+        printf("  %7s", "-");
+    else
+        printf("  %7.4f", value);
+}
+
+static void print_means(const rer_bench *bench)
+{
+    static const char *const metrics[] = {"auroc", "average_precision", "f1", "best_f1", "ece",
+                                          "ncfd",  "noise_rate_error"};
+    printf("\n  %-22s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %8s\n", "mean of the cells", "AUROC", "AP", "F1", "best F1",
+           "ECE", "NCFD", "rate +-", "seconds");
+    for (int d = 0; d < rer_bench_detectors(bench); d++) {
+        double seconds = 0;
+        fputs("  ", stdout);
+        print_padded(rer_bench_detector(bench, d), 22);
+        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
+            print_number(mean_of_cells(bench, d, metrics[m]));
+        for (int cell = 0; cell < rer_bench_cells(bench); cell++)
+            seconds += rer_bench_seconds(bench, cell, -1, d) / rer_bench_cells(bench);
+        printf("  %8.2f\n", seconds);
+    }
+}
+
+static rer_status print_table(const rer_bench *bench, rer_error *error)
+{
+    rer_status status = RER_OK;
+    printf("  %-16s %7s  %-6s  %-20s %-6s  %-28s %s\n", "noise", "rate", rer_bench_detector(bench, 0), "best other",
+           "AUROC", "difference (95 %)", "winner");
+    for (int cell = 1; status == RER_OK && cell < rer_bench_cells(bench); cell++)
+        status = print_cell(bench, cell, error);
+    if (status == RER_OK)
+        print_means(bench);
+    return status;
+}
+
+static rer_status print_outcome(const cli_arguments *arguments, const rer_bench *bench, rer_error *error)
+{
+    char *json = NULL;
+    rer_status status = RER_OK;
+    errno = 0;
+    if (arguments->json) {
+        status = rer_bench_json(bench, &json, error);
+        if (status == RER_OK)
+            puts(json);
+        free(json);
+    } else if (!arguments->quiet) {
+        status = print_table(bench, error);
+        if (arguments->out != NULL)
+            printf("\nWritten to %s: bench.csv, bench.json and charts\n", arguments->out);
+    }
+    if (status == RER_OK && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
+        return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));
+    return status;
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static rer_status compare(const cli_arguments *arguments, rer_dataset **data, human_labels *humans, rer_bench **bench,
+                          rer_error *error)
+{
+    progress_line line;
+    rer_progress progress = {.report = progress_report, .context = &line};
+    rer_status status = check_writable(arguments->out, true, error);
+    if (status == RER_OK)
+        status = open_labelled_data(data, arguments, error);
+    if (status == RER_OK)
+        status = read_humans(humans, arguments, *data, error);
+    if (status != RER_OK)
+        return status;
+    rer_bench_settings settings = {
+        .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
+    signals_defer(true);
+    progress_start(&line, arguments->quiet);
+    status = rer_bench_run(bench, *data, &settings, &arguments->options, &progress, error);
+    progress_clear(&line);
+    if (status == RER_OK && signals_received() != 0)
+        status = fail(error, RER_CANCELLED, "interrupted");
+    if (status == RER_OK && arguments->out != NULL)
+        status = rer_bench_write(*bench, arguments->out, error);
+    if (status == RER_OK)
+        return print_outcome(arguments, *bench, error);
+    signals_defer(false);
+    return status;
+}
+
+static int run(const cli_arguments *arguments)
+{
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    rer_bench *bench = NULL;
+    human_labels *humans = calloc(1, sizeof *humans);
+    rer_status status =
+        humans == NULL ? fail(&error, RER_SYSTEM, "out of memory") : compare(arguments, &data, humans, &bench, &error);
+    rer_bench_free(bench);
+    rer_dataset_free(data);
+    if (humans != NULL)
+        free(humans->codes);
+    free(humans);
+    return status == RER_OK ? 0 : report_failure(&error);
+}
+
+static const char *const accepted[] = {"out",  "noise",     "rates",    "seeds",        "human",   "detectors",
+                                       "seed", "bootstrap", "features", "label-column", "threads", "memory",
+                                       "json", "quiet",     "help",     "drop-invalid", NULL};
+
+const cli_command bench_command = {
+    .name = "bench",
+    .usage = "X [y] [--out DIR] [--noise KIND,...] [--rates R,...] [--human FILE...] [options]",
+    .purpose = "Plants wrong labels in y, which should be right, and compares detectors on the same features.",
+    .examples = {"rer bench X.npy y.npy --out comparison",
+                 "rer bench X.npy y.npy --noise none --human y1.npy y2.npy --detectors rer,chi,knn"},
+    .files_min = 1,
+    .files_max = 2,
+    .accepted = accepted,
+    .run = run,
+};
