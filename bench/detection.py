@@ -88,12 +88,11 @@ def by_command(command, features, y):
 
 
 def by_prototype(P, X, y):
+    import channel
     fit = P.Fit(X, y)
-    a, t, eta = P.choose(fit)[:3]
-    d2 = fit.d2(a)
-    r = P.ratios(np.sqrt(d2), y)
-    t, eta = P.with_ratio_noise(fit, d2, t, eta)
-    return P.mistakenness(d2, y, t, eta, len(fit.n)), r["chi"], r["eta"]
+    d2 = fit.d2(P.choose(fit))
+    mistakenness, rate = channel.detect(d2, y)[:2]
+    return mistakenness, P.ratios(np.sqrt(d2), y)["chi"], rate
 
 
 def f1(flagged, bad):

@@ -278,7 +278,9 @@ typedef struct rer_summary {
     int64_t n_samples, n_features, n_labelled, n_unlabelled, n_invalid;
     int32_t n_classes, n_singletons;
     double chi, chi0, chi_rand;                 /* spec: mean own/best other; own/rest; best/rest */
+    double eta;                                 /* the paper's share of wrong labels, from chi0 and chi_rand */
     double noise_rate;                          /* estimated share of wrong labels */
+    double noise_low, noise_high;               /* its 90 % interval */
     double threshold;                           /* on the scale below */
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */

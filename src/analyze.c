@@ -60,7 +60,7 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
     summary->n_features = data->D;
     summary->n_classes = result->C;
     summary->shrinkage = model->shrinkage;
-    summary->temperature = model->temperature;
+    summary->temperature = model->channel.temperature;
     summary->rank = model->rank;
     summary->seconds.read = data->seconds_read;
     summary->seconds.total = rer_now() - started + data->seconds_read;

@@ -5,16 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#define SAMPLE_LEAST 1000
 #define SAMPLE_MOST 5000
-#define SAMPLE_SHARE 24
 #define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
 
 int64_t rer_calibration_rows(const rer_run *run)
 {
-    int64_t rows = rer_max(SAMPLE_LEAST, rer_min(SAMPLE_MOST, run->N / SAMPLE_SHARE));
-    return rer_min(rows, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
+    return rer_min(SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
 }
 
 rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error)
@@ -74,29 +71,27 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
     return rer_pool_run(run->pool, &job, error);
 }
 
-rer_status rer_calibrate_model(rer_model *model, const rer_row_sample *sample, const rer_run *run, rer_label_fit *fit,
-                               rer_error *error)
+rer_status rer_calibrate_errors(rer_model *model, const float *d2, const rer_row_sample *sample, const rer_run *run,
+                                rer_error *error)
 {
-    float *d2 = NULL, *log_n = NULL;
-    void *scratch = NULL;
+    float *log_n = NULL;
+    rer_status status = rer_log_sizes(&log_n, model->n, model->C, error);
+    rer_channel_sample labels = {
+        .d2 = d2, .code = sample->code, .log_n = log_n, .rows = sample->count, .N = model->N, .C = model->C};
+    if (status == RER_OK)
+        status = rer_channel_fit(&model->channel, &labels, run->kernels, run->pool, error);
+    free(log_n);
+    return status;
+}
+
+rer_status rer_calibrate_model(rer_model *model, const rer_row_sample *sample, const rer_run *run, rer_error *error)
+{
+    float *d2 = NULL;
     rer_status status = rer_allocate(&d2, sample->count, model->C * (int64_t)sizeof(float), "sampled errors", error);
     if (status == RER_OK)
-        status = rer_log_sizes(&log_n, model->n, model->C, error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
-    if (status == RER_OK)
         status = rer_sample_errors(d2, model, sample, run, error);
-    if (status == RER_OK) {
-        rer_label_fit joint = rer_fit_labels(d2, sample->code, log_n, sample->count, model->C, run->kernels, scratch);
-        rer_label_fit odds =
-            rer_fit_odds(d2, sample->code, log_n, sample->count, model->C, joint.noise, run->kernels, scratch);
-        model->temperature = odds.temperature;
-        model->noise = odds.noise;
-        if (fit != NULL)
-            *fit = joint;
-    }
+    if (status == RER_OK)
+        status = rer_calibrate_errors(model, d2, sample, run, error);
     free(d2);
-    free(log_n);
-    free(scratch);
     return status;
 }

@@ -2,8 +2,9 @@
  *   1. class means (moments.c, pass 1);
  *   2. W = within-class scatter (pass 2), S = W / dof, dof = N - C, tau = tr S / D,
  *      S_a = (1 - a) S + a tau I = g g', root = g^-1, so that S_a^-1 = root' root;
- *   3. a, the temperature and the noise rate by left-out likelihood (select.c);
- *   4. left-out errors, block by block (centroid_rows.c).
+ *   3. a by how well left-out rows explain their labels (select.c);
+ *   4. left-out errors, block by block (centroid_rows.c), first of sampled rows: what they say of the
+ *      labels (judge/channel.c).
  * dof and tau are taken once from all data; leaving a row out removes it from its class mean and
  * from W only. With --normalize minmax, unit or none the metric is the identity. */
 #include "fit/centroid.h"
@@ -173,10 +174,19 @@ static bool has_scatter(const double *scatter, int64_t D)
     return trace > 0;
 }
 
+/* The metric of a given or chosen shrinkage, or the identity. */
+static rer_status set_metric(rer_model *model, rer_centroid *centroid, const double *scatter, double dof,
+                             const rer_row_sample *sample, const rer_run *run, rer_error *error)
+{
+    model->shrinkage = scatter == NULL ? NAN : run->options->shrinkage;
+    if (scatter == NULL || run->options->shrinkage >= 0)
+        return rer_centroid_set_metric(centroid, scatter, dof, run->options->shrinkage, error);
+    return rer_centroid_choose(&model->shrinkage, centroid, scatter, dof, sample, run, error);
+}
+
 static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_run *run, rer_error *error)
 {
     rer_row_sample sample = {0};
-    rer_choice choice = {0};
     double *scatter = NULL, dof = (double)(state->moments.labelled - run->C);
     const rer_class_moments *moments = &state->moments;
     bool whiten = model->normalizer.kind == RER_WHITEN;
@@ -190,13 +200,14 @@ static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_
         scatter = NULL;
     }
     if (status == RER_OK)
-        status = rer_centroid_choose(&choice, &state->centroid, scatter, dof, &sample, run, error);
-    if (status == RER_OK) {
-        model->temperature = choice.temperature;
-        model->noise = choice.noise;
-        model->shrinkage = scatter != NULL ? choice.shrinkage : NAN;
-    }
+        status = set_metric(model, &state->centroid, scatter, dof, &sample, run, error);
     free(scatter);
+    /* Other reconstructors that begin with this one have their own errors to go by. */
+    if (status == RER_OK && model->reconstructor->errors == rer_centroid_model_errors) {
+        model->state = state; /* for a moment: rer_centroid_fit owns it until all is well */
+        status = rer_calibrate_model(model, &sample, run, error);
+        model->state = NULL;
+    }
     rer_row_sample_free(&sample);
     return status;
 }
@@ -221,14 +232,14 @@ rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_mea
             .in_double = state->moments.labelled < 4 * run->D,
             .in_sample = adjust != NULL,
         };
+        memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
+        model->N = state->moments.labelled;
         status = fit_metric(model, state, run, error);
     }
     if (status != RER_OK) {
         rer_centroid_model_free(state);
         return status;
     }
-    memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
-    model->N = state->moments.labelled;
     model->state = state;
     return RER_OK;
 }

@@ -62,13 +62,8 @@ void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels,
 void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
                            int32_t first, int32_t classes, double *d2, void *scratch);
 
-/* Shrinkage, temperature and noise by the left-out likelihood of the labels seen (select.c); the
- * centroid gets the metric of the choice. */
-typedef struct rer_choice {
-    double shrinkage, temperature, noise, likelihood;
-} rer_choice;
-
-rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const double *scatter, double dof,
+/* The shrinkage that explains the labels seen best (select.c); the centroid gets its metric. */
+rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const double *scatter, double dof,
                                const rer_row_sample *sample, const rer_run *run, rer_error *error);
 
 /* The centroid model as a reconstructor's functions; published shares all but the means: `adjust`

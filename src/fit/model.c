@@ -2,13 +2,15 @@
 #include "fit/model.h"
 
 #include "core/tensors.h"
+#include "fit/calibrate.h"
 
 #include <jansson.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "1"
+#define FORMAT "2"
 
 /* In the order of rer_reconstructor_kind. */
 static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_subspace_reconstructor,
@@ -46,6 +48,7 @@ void rer_model_free(rer_model *model)
         free(model->names[c]);
     free(model->names);
     free(model->n);
+    rer_channel_clear(&model->channel);
     rer_normalizer_free(&model->normalizer);
     free(model);
 }
@@ -102,6 +105,37 @@ static rer_status save_names(const rer_model *model, rer_tensors *tensors, rer_e
     return status;
 }
 
+/* The numbers of a channel under their names in a saved model. */
+static const struct {
+    const char *name;
+    size_t offset;
+    double least, most; /* least itself is out of range */
+} channel_numbers[] = {
+    {"channel.temperature", offsetof(rer_channel, temperature), 0, 1e300},
+    {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
+    {"channel.slope", offsetof(rer_channel, slope), 0, 1e300},
+    {"channel.offset", offsetof(rer_channel, offset), -1e300, 1e300},
+};
+#define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
+
+static rer_status save_channel(const rer_channel *channel, rer_tensors *tensors, rer_error *error)
+{
+    rer_status status = RER_OK;
+    int64_t C = channel->C;
+    for (int i = 0; status == RER_OK && i < CHANNEL_NUMBERS; i++) {
+        double value;
+        memcpy(&value, (const char *)channel + channel_numbers[i].offset, sizeof value);
+        status = rer_tensors_set_number(tensors, channel_numbers[i].name, value, error);
+    }
+    if (status == RER_OK)
+        status = rer_tensors_set_number(tensors, "channel.pairs", channel->counts != NULL, error);
+    if (status == RER_OK && channel->counts != NULL)
+        status = rer_tensors_add(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, channel->counts, error);
+    if (status == RER_OK && channel->counts != NULL)
+        status = rer_tensors_add(tensors, "channel.totals", RER_F64, 1, &C, channel->totals, error);
+    return status;
+}
+
 static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     rer_status status = rer_tensors_set_text(tensors, "format", "rer model " FORMAT, error);
@@ -110,9 +144,7 @@ static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_
     if (status == RER_OK)
         status = rer_tensors_set_text(tensors, "normalize", normalize_names[model->normalizer.kind], error);
     if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "temperature", model->temperature, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "noise", model->noise, error);
+        status = save_channel(&model->channel, tensors, error);
     if (status == RER_OK)
         status = rer_tensors_set_number(tensors, "shrinkage", model->shrinkage, error);
     if (status == RER_OK)
@@ -195,6 +227,59 @@ static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, 
     return status;
 }
 
+/* Counts of labels that a scoring can use: positive, and no class without any. */
+static bool are_counts(const rer_channel *channel)
+{
+    int64_t C = channel->C;
+    for (int64_t i = 0; i < C * C; i++)
+        if (!(channel->counts[i] >= 0 && channel->counts[i] < 1e15))
+            return false;
+    for (int64_t k = 0; k < C; k++)
+        if (!(channel->totals[k] > 0 && channel->totals[k] < 1e15))
+            return false;
+    return true;
+}
+
+static rer_status load_pairs(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    rer_channel *channel = &model->channel;
+    int64_t C = model->C;
+    float *log_n = NULL;
+    if (C > RER_CHANNEL_CLASSES)
+        return rer_fail(error, RER_BAD_INPUT, "%s: rates for each pair of %lld classes; %d is the most", path,
+                        (long long)C, RER_CHANNEL_CLASSES);
+    rer_status status =
+        rer_tensors_copy(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, &channel->counts, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "channel.totals", RER_F64, 1, &C, &channel->totals, error);
+    if (status == RER_OK && !are_counts(channel))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: channel.counts or channel.totals are no counts", path);
+    if (status == RER_OK)
+        status = rer_log_sizes(&log_n, model->n, model->C, error);
+    if (status == RER_OK)
+        status = rer_channel_finish(channel, log_n, error);
+    free(log_n);
+    return status;
+}
+
+static rer_status load_channel(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    rer_status status = RER_OK;
+    double pairs = 0;
+    model->channel = (rer_channel){.C = model->C, .noise_rate = NAN, .noise_low = NAN, .noise_high = NAN};
+    for (int i = 0; status == RER_OK && i < CHANNEL_NUMBERS; i++) {
+        double value = 0;
+        status = rer_tensors_number(tensors, channel_numbers[i].name, &value, error);
+        if (status == RER_OK && !(value > channel_numbers[i].least && value <= channel_numbers[i].most))
+            status = rer_fail(error, RER_BAD_INPUT, "%s: %s is %g; it must be above %g and at most %g", path,
+                              channel_numbers[i].name, value, channel_numbers[i].least, channel_numbers[i].most);
+        memcpy((char *)&model->channel + channel_numbers[i].offset, &value, sizeof value);
+    }
+    if (status == RER_OK)
+        status = rer_tensors_number(tensors, "channel.pairs", &pairs, error);
+    return status == RER_OK && pairs != 0 ? load_pairs(model, tensors, path, error) : status;
+}
+
 static rer_status load_common(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
 {
     double rows = 0;
@@ -204,17 +289,13 @@ static rer_status load_common(rer_model *model, const rer_tensors *tensors, cons
     if (status == RER_OK)
         status = load_normalizer(model, tensors, path, error);
     if (status == RER_OK)
-        status = rer_tensors_number(tensors, "temperature", &model->temperature, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "noise", &model->noise, error);
+        status = load_channel(model, tensors, path, error);
     if (status == RER_OK)
         status = rer_tensors_number(tensors, "shrinkage", &model->shrinkage, error);
     if (status == RER_OK)
         status = rer_tensors_number(tensors, "rows", &rows, error);
-    if (status == RER_OK && !(isfinite(model->temperature) && model->temperature >= 0 && model->noise >= 0 &&
-                              model->noise <= 1 && rows >= 2 && rows < 1e15))
-        status = rer_fail(error, RER_BAD_INPUT, "%s: temperature %g, noise %g or rows %g are out of range", path,
-                          model->temperature, model->noise, rows);
+    if (status == RER_OK && !(rows >= 2 && rows < 1e15))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: %g rows are no usable number", path, rows);
     if (status == RER_OK)
         model->N = (int64_t)rows;
     return status;

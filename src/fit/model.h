@@ -2,6 +2,7 @@
 #ifndef RER_MODEL_H
 #define RER_MODEL_H
 
+#include "judge/channel.h"
 #include "run.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
@@ -17,10 +18,9 @@ struct rer_model {
     int64_t *n;   /* [C] of each class */
     char **names; /* [C] */
     /* What the labels seen say, found by their left-out likelihood: */
-    double temperature; /* t: class posterior ~ n_k exp(-t d2_k / 2) */
-    double noise;       /* eta of the uniform noise channel */
-    double shrinkage;   /* NaN where it plays no part */
-    double rank;        /* of the classes' subspaces, likewise */
+    rer_channel channel; /* how true classes became the labels seen */
+    double shrinkage;    /* NaN where it plays no part */
+    double rank;         /* of the classes' subspaces, likewise */
 };
 
 /* A reconstructor turns a block of rows into squared errors under each class.
@@ -30,6 +30,7 @@ struct rer_reconstructor {
     const char *name;
     rer_normalize normalize; /* what --normalize auto means for it */
     bool needs_minmax;       /* and whether it can do with no other */
+    bool noise_of_ratios;    /* the noise rate is the paper's eta, as in its results */
     rer_status (*fit)(rer_model *model, const rer_run *run, rer_error *error);
     int64_t (*scratch)(const rer_model *model, int64_t rows);
     /* Once a block; `scratch` then belongs to it until its last errors call. */
@@ -42,8 +43,6 @@ struct rer_reconstructor {
     rer_status (*load)(rer_model *model, const rer_tensors *tensors, rer_error *error);
     void (*free)(void *state);
 };
-
-#define RER_CLASS_TILE 1024
 
 /* A model with its arrays but nothing in them. */
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);

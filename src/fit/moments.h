@@ -20,7 +20,7 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
 /* Whether the classes can be told apart at all: two of them, one with two samples, rows that differ. */
 rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error);
 
-/* Rows kept in memory for choosing the shrinkage: a class-stratified random sample. */
+/* Rows kept in memory for what is chosen by the labels seen: a class-stratified random sample. */
 typedef struct rer_row_sample {
     int64_t count;
     int64_t *row;  /* [count] ascending */
@@ -30,6 +30,9 @@ typedef struct rer_row_sample {
 } rer_row_sample;
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
+                               rer_error *error);
+/* `count` rows of a filled sample, evenly spread. */
+rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
                                rer_error *error);
 void rer_row_sample_free(rer_row_sample *sample);
 

@@ -6,6 +6,8 @@
 #include "core/random.h"
 #include "fit/moments.h"
 
+#include <string.h>
+
 static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
 {
     int64_t values = 0;
@@ -68,4 +70,24 @@ void rer_row_sample_free(rer_row_sample *sample)
     free(sample->scale);
     free(sample->code);
     *sample = (rer_row_sample){0};
+}
+
+rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
+                               rer_error *error)
+{
+    rer_row_sample made = {0};
+    rer_status status = allocate_sample(&made, count, D, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        int64_t from = (int64_t)((__int128)i * sample->count / count);
+        made.row[i] = sample->row[from];
+        made.scale[i] = sample->scale[from];
+        made.code[i] = sample->code[from];
+        memcpy(made.x + i * D, sample->x + from * D, (size_t)D * sizeof *made.x);
+    }
+    if (status != RER_OK) {
+        rer_row_sample_free(&made);
+        return status;
+    }
+    *thin = made;
+    return RER_OK;
 }

@@ -1,9 +1,11 @@
-/* Shrinkage a, temperature t and noise rate eta, chosen together by the left-out likelihood of the
- * labels seen, on a sample of rows (the model itself is that of all rows):
- *   p_k ~ n_k exp(-t d2_k / 2),   L = mean log[(1 - eta) p_c + eta (1 - p_c) / (C - 1)].
- * L has one maximum in a: every third value of a grid even in logit(a) is tried, then the
+/* The shrinkage a, by how well left-out rows explain the labels seen, on a sample of rows (the model
+ * itself is that of all rows):
+ *   p_k ~ n_k exp(-t d2_k / 2),   F(a) = max over t of mean p_c^q.
+ * Likelihood (q -> 0) would be driven by the labels that do not fit, which are the wrong ones: it
+ * takes ever larger a, until they are plausible. F gives up on them.
+ * F has one maximum in a: every third value of a grid even in logit(a) is tried, then the
  * neighbours of the best until it has smaller ones on both sides. The values of one round are
- * tried together: their metrics in parallel, then all their rows, then their likelihoods. */
+ * tried together: their metrics in parallel, then all their rows, then their F. */
 #include "fit/calibrate.h"
 #include "fit/centroid.h"
 #include "judge/likelihood.h"
@@ -12,6 +14,10 @@
 #include <string.h>
 
 #define GRID 12
+#define ROBUST_POWER .7
+#define CHOICE_LEAST 1000
+#define CHOICE_MOST 5000
+#define CHOICE_SHARE 24
 #define GRID_LOW .02
 #define GRID_HIGH .95
 
@@ -30,7 +36,7 @@ typedef struct shrinkage_round {
     const rer_run *run;
     const float *log_n; /* [C] */
     int count;
-    rer_choice choice[GRID];
+    double shrinkage[GRID], fit[GRID]; /* a and F(a) */
     rer_centroid candidate[GRID];
     float *d2[GRID]; /* [rows, C] of each */
 } shrinkage_round;
@@ -44,8 +50,7 @@ static rer_status make_metric(void *context, int64_t item, void *scratch, rer_er
 {
     (void)scratch;
     shrinkage_round *round = context;
-    return rer_centroid_set_metric(&round->candidate[item], round->scatter, round->dof, round->choice[item].shrinkage,
-                                   error);
+    return rer_centroid_set_metric(&round->candidate[item], round->scatter, round->dof, round->shrinkage[item], error);
 }
 
 /* Item: one block of the sample's rows under one candidate. */
@@ -80,11 +85,14 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
 {
     (void)error;
     shrinkage_round *round = context;
-    rer_label_fit fit = rer_fit_labels(round->d2[item], round->sample->code, round->log_n, round->sample->count,
-                                       round->model->C, round->run->kernels, scratch);
-    round->choice[item].temperature = fit.temperature;
-    round->choice[item].noise = fit.noise;
-    round->choice[item].likelihood = fit.likelihood;
+    rer_label_problem problem = {.d2 = round->d2[item],
+                                 .code = round->sample->code,
+                                 .log_n = round->log_n,
+                                 .rows = round->sample->count,
+                                 .C = round->model->C,
+                                 .kernels = round->run->kernels,
+                                 .scratch = scratch};
+    round->fit[item] = rer_fit_robust(&problem, ROBUST_POWER).likelihood;
     return RER_OK;
 }
 
@@ -97,7 +105,7 @@ static void clear_candidates(shrinkage_round *round)
     }
 }
 
-/* Tries round->choice[0..count-1].shrinkage; the candidates keep their metrics and errors. */
+/* Tries round->shrinkage[0..count-1]; the candidates keep their metrics. */
 static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
@@ -119,7 +127,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
                     .from = .48,
                     .to = .5,
                     .items = round->count,
-                    .scratch = rer_likelihood_scratch(sample->count),
+                    .scratch = sample->count * (int64_t)sizeof(double),
                     .work = fit_candidate,
                     .context = round};
     rer_status status = RER_OK;
@@ -148,21 +156,18 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 typedef struct grid_search {
     bool done[GRID];
     int best; /* -1: nothing tried yet */
-    rer_choice choice;
-    rer_centroid centroid; /* the best one's, */
-    float *d2;             /* and its errors [rows, C] */
+    double shrinkage, fit;
+    rer_centroid centroid; /* the best one's */
 } grid_search;
 
 /* Makes candidate i the best so far; what it owns moves. */
 static void keep_best(grid_search *search, shrinkage_round *round, int i)
 {
     rer_centroid_clear(&search->centroid);
-    free(search->d2);
-    search->choice = round->choice[i];
+    search->shrinkage = round->shrinkage[i];
+    search->fit = round->fit[i];
     search->centroid = round->candidate[i];
-    search->d2 = round->d2[i];
     round->candidate[i] = *round->model;
-    round->d2[i] = NULL;
 }
 
 /* Tries the places that are wanted and not done yet; *any: were there some? */
@@ -173,7 +178,7 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
     round->count = 0;
     for (int p = 0; p < GRID; p++)
         if (wanted[p] && !search->done[p]) {
-            round->choice[round->count] = (rer_choice){.shrinkage = grid_value(p)};
+            round->shrinkage[round->count] = grid_value(p);
             places[round->count++] = p;
         }
     *any = round->count > 0;
@@ -182,7 +187,7 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
         return status;
     for (int i = 0; i < round->count; i++) {
         search->done[places[i]] = true;
-        if (search->best >= 0 && round->choice[i].likelihood <= search->choice.likelihood)
+        if (search->best >= 0 && round->fit[i] <= search->fit)
             continue;
         search->best = places[i];
         keep_best(search, round, i);
@@ -205,50 +210,33 @@ static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_e
     return status;
 }
 
-/* Sets the odds of a mistake, and the temperature that goes with them. */
-static rer_status set_noise(grid_search *search, const shrinkage_round *round, rer_error *error)
+/* Few rows are enough for the choice; every candidate scores them all. */
+static int64_t rows_to_choose_by(const rer_row_sample *sample, const rer_run *run)
 {
-    const rer_row_sample *sample = round->sample;
-    double *scratch = NULL;
-    rer_status status = rer_allocate(&scratch, rer_likelihood_scratch(sample->count), 1, "posteriors", error);
-    if (status != RER_OK)
-        return status;
-    rer_label_fit fit = rer_fit_odds(search->d2, sample->code, round->log_n, sample->count, round->model->C,
-                                     search->choice.noise, round->run->kernels, scratch);
-    search->choice.temperature = fit.temperature;
-    search->choice.noise = fit.noise;
-    free(scratch);
-    return RER_OK;
+    return rer_min(sample->count, rer_max(CHOICE_LEAST, rer_min(CHOICE_MOST, run->N / CHOICE_SHARE)));
 }
 
-rer_status rer_centroid_choose(rer_choice *choice, rer_centroid *centroid, const double *scatter, double dof,
+rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const double *scatter, double dof,
                                const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     float *log_n = NULL;
+    rer_row_sample few = {0};
     rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
-    if (status != RER_OK)
-        return status;
+    if (status == RER_OK)
+        status = rer_row_sample_thin(&few, sample, rows_to_choose_by(sample, run), run->D, error);
     const rer_centroid model = *centroid;
     shrinkage_round round = {
-        .model = &model, .scatter = scatter, .dof = dof, .sample = sample, .run = run, .log_n = log_n, .count = 1};
+        .model = &model, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
     grid_search search = {.best = -1, .centroid = model};
-    if (scatter == NULL || run->options->shrinkage >= 0) { /* nothing to choose but t and eta */
-        round.choice[0].shrinkage = scatter == NULL ? 0 : run->options->shrinkage;
-        status = run_round(&round, error);
-        if (status == RER_OK)
-            keep_best(&search, &round, 0);
-    } else {
-        status = search_grid(&search, &round, error);
-    }
     if (status == RER_OK)
-        status = set_noise(&search, &round, error);
-    free(search.d2);
+        status = search_grid(&search, &round, error);
+    rer_row_sample_free(&few);
     free(log_n);
     if (status != RER_OK) {
         rer_centroid_clear(&search.centroid);
         return status;
     }
-    *choice = search.choice;
+    *shrinkage = search.shrinkage;
     *centroid = search.centroid;
     return RER_OK;
 }

@@ -17,18 +17,6 @@ static double chi_of(const rer_result *result, int64_t row)
     return rer_chi((double)result->own[row], (double)result->other[row]);
 }
 
-static void set_logits(rer_result *result, const rer_model *model)
-{
-    rer_calibration line = rer_calibrate(model);
-    for (int64_t row = 0; row < result->N; row++) {
-        double own = (double)result->own[row], other = (double)result->other[row];
-        if (has_ratio(result, row))
-            result->logit[row] = (float)(line.w * (own - other) * (own + other) + line.b);
-        else if (result->given[row] >= 0 || (result->flags[row] & RER_FLAG_INVALID) != 0)
-            result->logit[row] = NAN;
-    }
-}
-
 /* Mean, variance, skewness and excess kurtosis of chi in (above, up_to]. */
 static rer_moments moments_of_chi(const rer_result *result, double above, double up_to)
 {
@@ -92,7 +80,37 @@ static void set_ratios(rer_result *result, const rer_ratio_sums *sums)
     summary->chi_above_one = moments_of_chi(result, 1, INFINITY);
     summary->chi_below_one = moments_of_chi(result, -1, 1);
     summary->chi = summary->chi_all.mean;
-    summary->noise_rate = sums->n > 0 ? rer_noise_rate(summary->chi0, summary->chi_rand) : NAN;
+    summary->eta = sums->n > 0 ? rer_noise_rate(summary->chi0, summary->chi_rand) : NAN;
+}
+
+static double mean_mistakenness(const rer_result *result)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (int64_t row = 0; row < result->N; row++)
+        if (has_ratio(result, row)) {
+            sum += 1 / (1 + exp(-(double)result->logit[row]));
+            n++;
+        }
+    return n > 0 ? sum / (double)n : NAN;
+}
+
+/* The paper's eta, the channel's estimate of the data that it was fitted to, or, for other data, the
+ * sum of the probabilities. */
+static void set_noise_rate(rer_result *result, const rer_model *model)
+{
+    rer_summary *summary = &result->summary;
+    bool own_data = result->model == model && summary->chi_all.n > 0;
+    summary->noise_rate = summary->noise_low = summary->noise_high = NAN;
+    if (model->reconstructor->noise_of_ratios) {
+        summary->noise_rate = summary->eta;
+    } else if (own_data) {
+        summary->noise_rate = model->channel.noise_rate;
+        summary->noise_low = model->channel.noise_low;
+        summary->noise_high = model->channel.noise_high;
+    } else {
+        summary->noise_rate = mean_mistakenness(result);
+    }
 }
 
 /* ---- flags ------------------------------------------------------------------------------- */
@@ -140,8 +158,7 @@ static rer_status set_flags(rer_result *result, rer_error *error)
     if (options->budget >= 0)
         return flag_budget(result, error);
     if (options->threshold == RER_PAPER)
-        flag_above(result,
-                   rer_paper_threshold(summary->chi0, summary->chi_rand, summary->noise_rate, largest_chi(result)),
+        flag_above(result, rer_paper_threshold(summary->chi0, summary->chi_rand, summary->eta, largest_chi(result)),
                    true);
     else
         flag_above(result, options->threshold >= 0 ? options->threshold : .5, false);
@@ -206,8 +223,8 @@ static rer_status add_notes(rer_result *result, rer_error *error)
 rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio_sums *sums, rer_error *error)
 {
     count_rows(result);
-    set_logits(result, model);
     set_ratios(result, sums);
+    set_noise_rate(result, model);
     rer_status status = set_flags(result, error);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);

@@ -9,12 +9,6 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
 
 /* The parts, each in its own file. */
 
-/* mistakenness = logistic(w (d2_own - min d2_other) + b). */
-typedef struct rer_calibration {
-    double w, b;
-} rer_calibration;
-rer_calibration rer_calibrate(const rer_model *model);
-
 /* eta = (chi0 - chi_rand) / (1 - chi_rand) in 0..1, 0 where chi_rand = 1. */
 double rer_noise_rate(double chi0, double chi_rand);
 /* The paper's threshold on chi. */

@@ -8,24 +8,29 @@ typedef struct rer_label_fit {
     double temperature, noise, likelihood; /* t, eta, mean log likelihood */
 } rer_label_fit;
 
-int64_t rer_likelihood_scratch(int64_t rows); /* bytes */
+/* Left-out squared errors of some rows and the labels seen. */
+typedef struct rer_label_problem {
+    const float *d2;     /* [rows, C] */
+    const int32_t *code; /* [rows] >= 0 */
+    const float *log_n;  /* [C] log class sizes */
+    int64_t rows;
+    int32_t C;
+    const rer_kernels *kernels;
+    double *scratch; /* [rows] */
+} rer_label_problem;
 
-/* Maximises L(t, eta) = mean log[(1 - eta) p_c + eta (1 - p_c) / (C - 1)],
- * p_k ~ exp(log_n[k] - t d2_k / 2), over d2 [rows, C] and code [rows] >= 0. */
-rer_label_fit rer_fit_labels(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
-                             const rer_kernels *kernels, void *scratch);
+/* p_c of one row labelled c: p_k ~ exp(log_n[k] - t d2_k / 2), d2 [C]. */
+double rer_own_posterior(const float *d2, int32_t c, const float *log_n, int32_t C, double t,
+                         const rer_kernels *kernels);
 
-/* The same with eta given. */
-rer_label_fit rer_fit_temperature(const float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C,
-                                  double noise, const rer_kernels *kernels, void *scratch);
+/* p [C] of all classes; bias: log_n, or more. */
+void rer_posterior(float *p, const float *d2, const float *bias, double t, int32_t C, const rer_kernels *kernels);
 
-/* eta of the ratios (judge.h) from the errors themselves. d2 is changed for a moment and restored. */
-double rer_ratio_noise(float *d2, const int32_t *code, int64_t rows, int32_t C, const rer_kernels *kernels);
-
-/* The odds of a mistake: the likelihood's own eta takes systematic mistakes (one class for another)
- * for confusable classes and comes out near 0 for them; the ratios' eta does not. The larger of the
- * two counts, and the likelihood chooses the temperature that goes with it. */
-rer_label_fit rer_fit_odds(float *d2, const int32_t *code, const float *log_n, int64_t rows, int32_t C, double noise,
-                           const rer_kernels *kernels, void *scratch);
+/* Maximises L(t, eta) = mean log[(1 - eta) p_c + eta (1 - p_c) / (C - 1)]. */
+rer_label_fit rer_fit_labels(const rer_label_problem *problem);
+/* The eta that maximises L at a given t. */
+double rer_noise_at(const rer_label_problem *problem, double t);
+/* Maximises mean p_c^power over t, which labels that do not fit hardly move; `likelihood` is that mean. */
+rer_label_fit rer_fit_robust(const rer_label_problem *problem, double power);
 
 #endif

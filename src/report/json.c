@@ -73,6 +73,9 @@ static json_t *add_findings(json_t *root, const rer_summary *summary)
     root = rer_json_add_real(root, "chi0", summary->chi0);
     root = rer_json_add_real(root, "chi_rand", summary->chi_rand);
     root = rer_json_add_real(root, "noise_rate", summary->noise_rate);
+    root = rer_json_add_real(root, "noise_low", summary->noise_low);
+    root = rer_json_add_real(root, "noise_high", summary->noise_high);
+    root = rer_json_add_real(root, "eta", summary->eta);
     root = rer_json_add_real(root, "threshold", summary->threshold);
     root = rer_json_add_text(root, "threshold_on", summary->threshold_on_chi ? "chi" : "mistakenness");
     root = rer_json_add_integer(root, "n_issues", summary->n_issues);

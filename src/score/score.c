@@ -21,7 +21,8 @@ typedef struct score_scratch {
     rer_block block;
     rer_ratio_sums sums;
     rer_row_errors *errors; /* [rows] */
-    double *log_sum;        /* [rows] of n_k exp(-t d2_k / 2), for rows without a label */
+    double *log_sum;        /* [rows] over the classes: with a label, of the others in its channel, else of all */
+    float *bias;            /* [RER_CLASS_TILE] */
     float *tile;            /* [rows, RER_CLASS_TILE] */
     float *columns;         /* [rows, C] errors for the file, NULL where not wanted */
     void *reconstructor;
@@ -31,10 +32,10 @@ static int64_t scratch_bytes(const score_pass *pass)
 {
     int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
     int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
-    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double)) + rows * tile * 4;
+    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double)) + (rows + 1) * tile * 4;
     if (pass->errors != NULL)
         bytes += rows * pass->model->C * 4;
-    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 8 * 64;
+    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 9 * 64;
 }
 
 static score_scratch *lay_out(const score_pass *pass, void *memory)
@@ -44,6 +45,7 @@ static score_scratch *lay_out(const score_pass *pass, void *memory)
     parts->sums = (rer_ratio_sums){0};
     parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
     parts->log_sum = rer_carve(&memory, rows * (int64_t)sizeof(double));
+    parts->bias = rer_carve(&memory, tile * (int64_t)sizeof(float));
     parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
     parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
     parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
@@ -63,20 +65,26 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
 {
     float *d2 = parts->tile + i * classes;
     int32_t c = parts->block.code[i];
+    const rer_kernels *kernels = pass->run->kernels;
+    const rer_channel *channel = &pass->model->channel;
+    double sum = -INFINITY;
     if (c == RER_NO_LABEL)
-        parts->log_sum[i] =
-            log_add(parts->log_sum[i],
-                    pass->run->kernels->log_sum_exp(d2, pass->log_n + first, pass->model->temperature / 2, classes));
+        sum = kernels->log_sum_exp(d2, pass->log_n + first, channel->temperature / 2, classes);
+    else if (c >= 0)
+        sum = rer_channel_others(channel, d2, first, classes, c, pass->log_n, pass->left_out && channel->counted,
+                                 parts->bias, kernels);
+    parts->log_sum[i] = log_add(parts->log_sum[i], sum);
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
-    rer_row_errors_take(&parts->errors[i], d2, first, classes, c, pass->run->kernels);
+    rer_row_errors_take(&parts->errors[i], d2, first, classes, c, kernels);
 }
 
 /* Log odds that the nearest class is the right one for a row without a label. */
 static double suggestion_logit(const score_pass *pass, const rer_nearest *nearest, double log_sum)
 {
-    double own = (double)pass->log_n[nearest->first_class] - pass->model->temperature / 2 * (double)nearest->first;
+    double own =
+        (double)pass->log_n[nearest->first_class] - pass->model->channel.temperature / 2 * (double)nearest->first;
     double rest = log_sum > own ? log_sum + log1p(-exp(own - log_sum)) : -INFINITY;
     double logit = own - rest;
     return logit < 100 ? logit : 100;
@@ -99,6 +107,11 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (c == RER_NO_LABEL)
         result->logit[row] = (float)suggestion_logit(pass, &errors->nearest, parts->log_sum[i]);
+    else if (c >= 0 && !isnan(errors->own))
+        result->logit[row] = (float)rer_channel_logit(&pass->model->channel, parts->log_sum[i], (double)errors->own,
+                                                      (double)pass->log_n[c]);
+    else
+        result->logit[row] = NAN;
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
     return RER_OK;
 }

@@ -77,8 +77,9 @@ def model(arrays, **changed):
     for name, (dtype, shape, content) in arrays.items():
         entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
-    metadata = {"format": "rer model 1", "reconstructor": "centroid", "normalize": "whiten", "temperature": "0.2",
-                "noise": "0.01", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
+    metadata = {"format": "rer model 2", "reconstructor": "centroid", "normalize": "whiten",
+                "channel.temperature": "0.2", "channel.uniform": "0.01", "channel.slope": "0.5",
+                "channel.offset": "-3", "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
                 "centroid.weight": "0.1", "centroid.in_double": "0"}
     header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
     return struct.pack("<Q", len(header)) + header + data
@@ -97,6 +98,10 @@ centroid = {
 put("model", "centroid", model(centroid))
 put("model", "double", model(centroid, **{"centroid.in_double": "1"}))
 put("model", "identity", model({k: v for k, v in centroid.items() if k != "centroid.root"}, normalize="unit"))
+pairs = {"channel.counts": ("F64", [2, 2], doubles(4, 1, 1, 6)), "channel.totals": ("F64", [2], doubles(5, 7))}
+put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
+put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
+                                **{"channel.pairs": "1"}))
 put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3], doubles(0, 0, float("nan")))}))
 put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
 put("model", "no_json", struct.pack("<Q", 2) + b"{]")

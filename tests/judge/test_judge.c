@@ -29,6 +29,13 @@ static void assert_near(const char *what, double got, double want)
         fail_msg("%s is %.15g instead of %.15g", what, got, want);
 }
 
+/* Some log odds of a wrong label: chance of 1 in 10 that one of the others is right, at t = 8. */
+static float logit(const rer_result *result, int64_t i)
+{
+    double own = (double)result->own[i], other = (double)result->other[i];
+    return (float)(4 * (own * own - other * other) - log(.9 * (CLASSES - 1) / .1));
+}
+
 /* Scored rows of every kind: rows without a label at 10, 30, ..., invalid ones at 5, 105, ..., and
  * the last class has one row, whose own error is missing. Errors take few values: ties everywhere. */
 static rer_result *make_result(void)
@@ -44,7 +51,10 @@ static rer_result *make_result(void)
     result->flags = zeros(ROWS, 1);
     result->names = zeros(CLASSES, sizeof(char *));
     result->model = zeros(1, sizeof *result->model);
-    *result->model = (rer_model){.C = CLASSES, .N = ROWS, .temperature = 8, .noise = .1};
+    *result->model = (rer_model){.C = CLASSES,
+                                 .N = ROWS,
+                                 .reconstructor = rer_reconstructor_named("centroid"),
+                                 .channel = {.noise_rate = .2, .noise_low = .15, .noise_high = .3}};
     for (int c = 0; c < CLASSES; c++) {
         result->names[c] = strdup((const char *[]){"ant", "bee", "cat", "dog", "eel", "fox"}[c]);
         assert_non_null(result->names[c]);
@@ -66,6 +76,8 @@ static rer_result *make_result(void)
             result->own[i] = result->other[i] = NAN;
             result->suggested[i] = -1;
         }
+        if (result->given[i] >= 0) /* what the scoring pass leaves */
+            result->logit[i] = logit(result, i);
     }
     return result;
 }
@@ -114,9 +126,39 @@ static void test_summary(void **state)
     assert_near("own error", summary->own_error, 2);
     assert_near("best error", summary->best_error, 1.5);
     assert_near("second error", summary->second_error, 2.5);
-    assert_near("noise rate", summary->noise_rate, 1.0 / 3);
+    assert_near("eta", summary->eta, 1.0 / 3);
+    assert_near("noise rate", summary->noise_rate, .2); /* the channel's */
+    assert_near("noise rate, low", summary->noise_low, .15);
+    assert_near("noise rate, high", summary->noise_high, .3);
     assert_near("chi", summary->chi, summary->chi_all.mean);
     rer_result_free(result);
+}
+
+/* The paper's reconstructors have the paper's noise rate; other data has the mean of its labels'. */
+static void test_other_noise_rates(void **state)
+{
+    (void)state;
+    rer_result *result = make_result();
+    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
+    rer_model *model = result->model;
+    double mean = 0, n = 0;
+    model->reconstructor = rer_reconstructor_named("published");
+    assert_int_equal(rer_judge(result, model, &sums, NULL), RER_OK);
+    assert_near("noise rate", result->summary.noise_rate, 1.0 / 3);
+    assert_true(isnan(result->summary.noise_low) && isnan(result->summary.noise_high));
+    rer_result_free(result);
+    result = make_result();
+    model = result->model;
+    result->model = NULL;
+    for (int64_t i = 0; i < ROWS; i++)
+        if (is_judged(result, i)) {
+            mean += mistakenness(result, i);
+            n++;
+        }
+    assert_int_equal(rer_judge(result, model, &sums, NULL), RER_OK);
+    assert_true(fabs(result->summary.noise_rate - mean / n) < 1e-6);
+    rer_result_free(result);
+    rer_model_free(model);
 }
 
 /* Moments by raw powers, unlike the two passes of the code. */
@@ -372,9 +414,11 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary), cmocka_unit_test(test_moments), cmocka_unit_test(test_error_rate_and_entropy),
-        cmocka_unit_test(test_classes), cmocka_unit_test(test_pairs),   cmocka_unit_test(test_thresholds),
-        cmocka_unit_test(test_budget),  cmocka_unit_test(test_samples), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_summary),    cmocka_unit_test(test_other_noise_rates),
+        cmocka_unit_test(test_moments),    cmocka_unit_test(test_error_rate_and_entropy),
+        cmocka_unit_test(test_classes),    cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_samples),    cmocka_unit_test(test_notes),
     };
     return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
 }

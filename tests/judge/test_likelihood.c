@@ -78,8 +78,8 @@ static double likelihood(const double *p, const labels_seen *labels, double eta)
 }
 
 /* Takes the highest likelihood over a grid of t and eta around *best into it. */
-static void search_grid(rer_label_fit *best, const labels_seen *labels, double given_noise, double t_range,
-                        double t_step, double eta_range, double eta_step)
+static void search_grid(rer_label_fit *best, const labels_seen *labels, double t_range, double t_step, double eta_range,
+                        double eta_step)
 {
     double *p = calloc((size_t)labels->rows, sizeof(double));
     rer_label_fit center = *best;
@@ -87,31 +87,36 @@ static void search_grid(rer_label_fit *best, const labels_seen *labels, double g
     for (double log_t = -t_range; log_t <= t_range; log_t += t_step) {
         posteriors(p, labels, center.temperature * exp(log_t));
         for (double eta = center.noise - eta_range; eta <= center.noise + eta_range; eta += eta_step) {
-            double noise = isnan(given_noise) ? eta : given_noise;
-            double value = noise >= 0 && noise <= 1 ? likelihood(p, labels, noise) : -INFINITY;
+            double value = eta >= 0 && eta <= 1 ? likelihood(p, labels, eta) : -INFINITY;
             if (value > best->likelihood)
-                *best = (rer_label_fit){center.temperature * exp(log_t), noise, value};
-            if (!isnan(given_noise))
-                break;
+                *best = (rer_label_fit){center.temperature * exp(log_t), eta, value};
         }
     }
     free(p);
 }
 
-static void check_fit(const labels_seen *labels, double around, double given_noise)
+static rer_label_problem problem_of(const labels_seen *labels, double *scratch)
 {
-    void *scratch = malloc((size_t)rer_likelihood_scratch(labels->rows));
+    return (rer_label_problem){.d2 = labels->d2,
+                               .code = labels->code,
+                               .log_n = labels->log_n,
+                               .rows = labels->rows,
+                               .C = labels->C,
+                               .kernels = rer_cpu_kernels(),
+                               .scratch = scratch};
+}
+
+static void check_fit(const labels_seen *labels, double around)
+{
+    double *scratch = malloc((size_t)labels->rows * sizeof(double));
     double *p = calloc((size_t)labels->rows, sizeof(double));
     assert_true(scratch != NULL && p != NULL);
-    rer_label_fit grid = {.temperature = around, .noise = .5, .likelihood = -INFINITY}, fit;
-    search_grid(&grid, labels, given_noise, 3, .05, .5, .01);
-    search_grid(&grid, labels, given_noise, .06, .002, .012, .0005);
-    if (isnan(given_noise))
-        fit = rer_fit_labels(labels->d2, labels->code, labels->log_n, labels->rows, labels->C, rer_cpu_kernels(),
-                             scratch);
-    else
-        fit = rer_fit_temperature(labels->d2, labels->code, labels->log_n, labels->rows, labels->C, given_noise,
-                                  rer_cpu_kernels(), scratch);
+    rer_label_fit grid = {.temperature = around, .noise = .5, .likelihood = -INFINITY};
+    search_grid(&grid, labels, 3, .05, .5, .01);
+    search_grid(&grid, labels, .06, .002, .012, .0005);
+    rer_label_problem problem = problem_of(labels, scratch);
+    rer_label_fit fit = rer_fit_labels(&problem);
+    assert_true(fabs(rer_noise_at(&problem, fit.temperature) - fit.noise) < 1e-9);
     posteriors(p, labels, fit.temperature);
     double honest = likelihood(p, labels, fit.noise);
     /* It says what it has, and it has at least what the grid finds. */
@@ -132,8 +137,7 @@ static void test_against_grid(void **state)
     } cases[] = {{3, .5, .1, 1}, {3, .5, 0, 1}, {10, 1, .3, 1}, {10, 1, .05, 1}, {2, .3, .2, 1}, {10, 1e4, .1, 1e-4}};
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++) {
         labels_seen labels = make_labels(600, cases[i].C, cases[i].t, cases[i].eta, cases[i].unit, (uint64_t)i + 1);
-        check_fit(&labels, cases[i].t, NAN);
-        check_fit(&labels, cases[i].t, .1);
+        check_fit(&labels, cases[i].t);
         free_labels(&labels);
     }
 }
@@ -142,10 +146,10 @@ static void test_finds_the_truth(void **state)
 {
     (void)state;
     labels_seen labels = make_labels(20000, 8, .6, .15, 1, 9);
-    void *scratch = malloc((size_t)rer_likelihood_scratch(labels.rows));
+    double *scratch = malloc((size_t)labels.rows * sizeof(double));
     assert_non_null(scratch);
-    rer_label_fit fit =
-        rer_fit_labels(labels.d2, labels.code, labels.log_n, labels.rows, labels.C, rer_cpu_kernels(), scratch);
+    rer_label_problem problem = problem_of(&labels, scratch);
+    rer_label_fit fit = rer_fit_labels(&problem);
     if (!(fabs(fit.temperature / .6 - 1) < .1) || !(fabs(fit.noise - .15) < .02))
         fail_msg("t %g eta %g instead of .6 and .15", fit.temperature, fit.noise);
     free(scratch);
@@ -160,36 +164,38 @@ static void test_no_information(void **state)
     double scratch[50];
     for (int64_t i = 0; i < labels.rows * labels.C; i++)
         labels.d2[i] = 0;
-    rer_label_fit fit =
-        rer_fit_labels(labels.d2, labels.code, labels.log_n, labels.rows, labels.C, rer_cpu_kernels(), scratch);
+    rer_label_problem problem = problem_of(&labels, scratch);
+    rer_label_fit fit = rer_fit_labels(&problem);
     assert_true(isfinite(fit.temperature) && isfinite(fit.likelihood) && fit.noise >= 0 && fit.noise <= 1);
     free_labels(&labels);
 }
 
-/* eta of the ratios from a matrix of errors, by its definition. */
-static void test_ratio_noise(void **state)
+/* mean p_c^power over a dense grid of t. */
+static void test_robust(void **state)
 {
     (void)state;
-    labels_seen labels = make_labels(300, 6, .5, .2, 1, 4);
-    double chi0 = 0, chi_rand = 0;
-    for (int64_t i = 0; i < labels.rows; i++) {
-        double best = INFINITY, sum = 0, own = sqrt((double)labels.d2[i * labels.C + labels.code[i]]);
-        for (int32_t k = 0; k < labels.C; k++) {
-            double error = sqrt((double)labels.d2[i * labels.C + k]);
-            best = fmin(best, error);
-            sum += error;
+    labels_seen labels = make_labels(600, 5, .5, .2, 1, 4);
+    double scratch[600], p[600], highest = 0, at = 0;
+    for (double log_t = -3; log_t < 3; log_t += .005) {
+        double mean = 0;
+        posteriors(p, &labels, exp(log_t));
+        for (int64_t i = 0; i < labels.rows; i++)
+            mean += pow(p[i], .7) / (double)labels.rows;
+        if (mean > highest) {
+            highest = mean;
+            at = exp(log_t);
         }
-        chi0 += own / ((sum - best) / (labels.C - 1)) / (double)labels.rows;
-        chi_rand += best / ((sum - best) / (labels.C - 1)) / (double)labels.rows;
     }
-    double eta = rer_ratio_noise(labels.d2, labels.code, labels.rows, labels.C, rer_cpu_kernels());
-    assert_true(fabs(eta - (chi0 - chi_rand) / (1 - chi_rand)) < 1e-6);
+    rer_label_problem problem = problem_of(&labels, scratch);
+    rer_label_fit fit = rer_fit_robust(&problem, .7);
+    if (!(fabs(fit.likelihood - highest) < 1e-5) || !(fabs(log(fit.temperature / at)) < .05))
+        fail_msg("t %g mean %g, but a grid finds t %g mean %g", fit.temperature, fit.likelihood, at, highest);
     free_labels(&labels);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_grid), cmocka_unit_test(test_finds_the_truth),
-                                       cmocka_unit_test(test_no_information), cmocka_unit_test(test_ratio_noise)};
+                                       cmocka_unit_test(test_no_information), cmocka_unit_test(test_robust)};
     return cmocka_run_group_tests_name("judge.likelihood", tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@ import unittest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
+import channel
 import prototype
 
 COMMAND = os.environ["RER_COMMAND"]
@@ -54,7 +55,7 @@ def judge_errors(E, y):
             "own_error": np.mean(own_sum), "best_error": np.mean(best_sum), "second_error": np.mean(second_sum),
             "error_rate": np.mean(wrong)}
     eta = (mean["chi0"] - mean["chi_rand"]) / (1 - mean["chi_rand"]) if mean["chi_rand"] < 1 else 0
-    return out, dict(mean, noise_rate=min(max(eta, 0), 1))
+    return out, dict(mean, eta=min(max(eta, 0), 1))
 
 
 # ---- made data -----------------------------------------------------------------------------
@@ -136,6 +137,39 @@ class AgainstNumpy(unittest.TestCase):
         X[y > 0] = np.arange(X.shape[1])
         E, _ = self.compare(X, y, "--normalize", "none")
         self.assertEqual(E[1:, y > 0].max(), 0)
+
+    # ---- mistakenness and noise rate ------------------------------------------------------
+
+    def check_channel(self, move, directed, bar=.01, **how):
+        """move(y, random) makes labels wrong; all rows are few enough to be in the sample."""
+        X, y = make_data(n=2000, planted=0, unlabelled=0, alone=False, **how)
+        y = move(y, np.random.default_rng(1))
+        E, rows, summary = self.analyze(X, y)
+        mistakenness, rate, low, high, used = channel.detect(E.T.astype(float) ** 2, y)
+        self.assertEqual(used, directed)
+        got = np.array([float(r["mistakenness"]) for r in rows])
+        self.assertLess(np.abs(got - mistakenness).max(), bar)
+        for name, want in (("noise_rate", rate), ("noise_low", low), ("noise_high", high)):
+            self.assertLess(abs(summary[name] - want), .002, name)
+
+    @staticmethod
+    def move_some(y, random, share, step):
+        moved = random.random(len(y)) < share
+        y[moved] = (y[moved] + step(random, moved.sum())) % (y.max() + 1)
+        return y
+
+    def test_labels_wrong_at_random(self):
+        self.check_channel(lambda y, random: self.move_some(y, random, .2, lambda r, n: r.integers(1, 7, n)), False)
+
+    def test_labels_wrong_by_a_rule(self):
+        self.check_channel(lambda y, random: self.move_some(y, random, .25, lambda r, n: 1), True)
+
+    def test_labels_all_right(self):
+        """Little to go by: the temperature is loose, and the probabilities with it."""
+        self.check_channel(lambda y, random: y, False, bar=.04, seed=3)
+
+    def test_two_classes_of_labels(self):
+        self.check_channel(lambda y, random: self.move_some(y, random, .1, lambda r, n: 1), False, classes=2, d=20)
 
     # ---- the matrix itself ----------------------------------------------------------------
 

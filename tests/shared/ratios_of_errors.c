@@ -49,7 +49,7 @@ int main(int argc, char **argv)
     int32_t C = (int32_t)strtol(argv[1], NULL, 10);
     int64_t N = strtoll(argv[2], NULL, 10);
     rer_result *result = calloc(1, sizeof *result);
-    rer_model model = {.C = C, .N = N, .temperature = 1, .noise = .1};
+    rer_model model = {.C = C, .N = N, .reconstructor = rer_reconstructor_named("published")};
     rer_error error = {0};
     if (result == NULL)
         return 1;

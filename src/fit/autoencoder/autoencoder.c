@@ -176,7 +176,7 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
     if (status == RER_OK)
         status = rer_within_scatter(NULL, &sample, &moments, &model->normalizer, run, error);
     if (status == RER_OK)
-        status = rer_calibrate_model(model, &sample, run, NULL, error);
+        status = rer_calibrate_model(model, &sample, run, error);
     rer_row_sample_free(&sample);
     rer_class_moments_free(&moments);
     return status;
@@ -257,6 +257,7 @@ const rer_reconstructor rer_autoencoder_reconstructor = {
     .name = "autoencoder",
     .normalize = RER_MINMAX,
     .needs_minmax = true,
+    .noise_of_ratios = true,
     .fit = fit,
     .scratch = scratch_bytes,
     .prepare = prepare,

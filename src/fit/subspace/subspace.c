@@ -83,8 +83,7 @@ static void row_logs(double *logs, const rer_label_fit *fit, const float *d2, co
 {
     for (int64_t i = 0; i < sample->count; i++) {
         int32_t c = sample->code[i];
-        double half_t = fit->temperature / 2, all = kernels->log_sum_exp(d2 + i * C, log_n, half_t, C);
-        double p = fmin(1, exp((double)log_n[c] - half_t * (double)d2[i * C + c] - all));
+        double p = rer_own_posterior(d2 + i * C, c, log_n, C, fit->temperature, kernels);
         logs[i] = log(fmax(1e-300, (1 - fit->noise) * p + fit->noise * (1 - p) / (C - 1)));
     }
 }
@@ -116,8 +115,7 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
                               const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     float *d2 = NULL, *log_n = NULL;
-    double *logs = NULL, likelihood[TRIED];
-    void *scratch = NULL;
+    double *logs = NULL, *scratch = NULL, likelihood[TRIED];
     int64_t rows = sample->count;
     rer_status status = rer_allocate(&d2, rows, model->C * (int64_t)sizeof(float), "sampled errors", error);
     if (status == RER_OK)
@@ -125,13 +123,20 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
     if (status == RER_OK)
         status = rer_log_sizes(&log_n, model->n, model->C, error);
     if (status == RER_OK)
-        status = rer_allocate(&scratch, rer_likelihood_scratch(rows), 1, "posteriors", error);
+        status = rer_allocate(&scratch, rows, sizeof *scratch, "posteriors", error);
+    rer_label_problem problem = {.d2 = d2,
+                                 .code = sample->code,
+                                 .log_n = log_n,
+                                 .rows = rows,
+                                 .C = model->C,
+                                 .kernels = run->kernels,
+                                 .scratch = scratch};
     for (int i = 0; status == RER_OK && i < count; i++) {
         set_rank(model->state, all, ranks, count, i, run->N);
         status = rer_sample_errors(d2, model, sample, run, error);
         if (status != RER_OK)
             break;
-        rer_label_fit fit = rer_fit_labels(d2, sample->code, log_n, rows, model->C, run->kernels, scratch);
+        rer_label_fit fit = rer_fit_labels(&problem);
         likelihood[i] = fit.likelihood;
         row_logs(logs + i * rows, &fit, d2, log_n, sample, model->C, run->kernels);
     }
@@ -173,7 +178,7 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
         status = rer_subspace_finish(subspace, error);
     }
     free(all);
-    return status == RER_OK ? rer_calibrate_model(model, sample, run, NULL, error) : status;
+    return status == RER_OK ? rer_calibrate_model(model, sample, run, error) : status;
 }
 
 static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)

@@ -1,0 +1,515 @@
+/* The label seen is the true one sent through a channel T, T_kc = P(seen c | true k). With the
+ * left-out class posterior p_k ~ n_k exp(-t d2_k / 2) of a row labelled c:
+ *
+ *   likelihood of the label   sum_k p_k T_kc
+ *   true class given it       w_k = p_k T_kc / sum_j p_j T_jc,   P(label is wrong) = 1 - w_c
+ *
+ * Three channels are fitted to sampled rows, by the held-out likelihood of the labels seen:
+ *   uniform   T_kc = eta / (C - 1)                                       (likelihood.c)
+ *   mutual    T_kc = (N_kc + N_ck) / (n_k + n_c): k is taken for c as often as c for k
+ *   directed  T_kc = N_kc / n_k
+ * N_kc = sum of w_k over the rows labelled c, by expectation-maximisation; a row is taken out of the
+ * counts that it is judged by, or every pair seen once would confirm itself. Classes that overlap
+ * are confused both ways, in the mutual channel as well as in the directed one; mistakes made by a
+ * rule go one way. So the directed channel is taken where it explains the labels better than the
+ * mutual one by DIRECTED_GAIN a label, else the uniform one: overlap is no mistake.
+ *
+ * Noise rate. Likelihood takes mistakes that follow likeness (people's) for overlap: it lowers t until
+ * they are plausible, and finds no noise. A loss that gives up on labels that do not fit, mean(1 -
+ * p_c^q) (Zhang and Sabuncu 2018), does not: its t is that of the labels that do fit. The noise rate is
+ * 1 - mean w_c of a directed channel at that t; its interval is that of t / sqrt 2 and t sqrt 2, and
+ * the 90 % of sampling.
+ *
+ * Ranking wants a sharper posterior than calibration (SHARPNESS t); a logistic line brings the score
+ * back to the probabilities 1 - w_c. */
+#include "judge/channel.h"
+
+#include "core/core.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define SHARPNESS 2.0
+#define DIRECTED_GAIN .02
+#define ROBUST_POWER .7
+#define PSEUDO_COUNTS 10.0
+#define ROUNDS 16
+#define LEAST_NOISE_SHARE .05
+#define SEARCH_STEPS 9
+#define TINY 1e-12f
+
+/* ---- expectation-maximisation ------------------------------------------------------------ */
+
+/* One channel on its way. */
+typedef struct channel_fit {
+    const rer_channel_sample *sample;
+    const rer_kernels *kernels;
+    bool mutual, search_t;
+    double t;
+    float *p, *w;             /* [rows, C] posterior, responsibilities */
+    double *counts, *next;    /* [C seen, C true] */
+    double *totals;           /* [C true] */
+    float *top, *bottom;      /* [C seen, C true], [C true]: T_kc = top / bottom, with the prior's counts */
+    float *kept;              /* [C] mutual only: T_cc */
+    double noise, likelihood; /* 1 - mean w_c, mean log likelihood */
+    bool begun;               /* counts are there */
+} channel_fit;
+
+static void set_posteriors(channel_fit *fit, double t)
+{
+    const rer_channel_sample *sample = fit->sample;
+    for (int64_t i = 0; i < sample->rows; i++)
+        rer_posterior(fit->p + i * sample->C, sample->d2 + i * sample->C, sample->log_n, t, sample->C, fit->kernels);
+}
+
+/* T_kc of row i for all k, without the row's own part in the counts. */
+static void row_channel(const channel_fit *fit, int64_t i, float *restrict channel)
+{
+    const rer_channel_sample *sample = fit->sample;
+    int32_t C = sample->C, c = sample->code[i];
+    const float *restrict w = fit->w + i * C, *restrict top = fit->top + (int64_t)c * C;
+    const float *restrict bottom = fit->bottom;
+    if (!fit->begun) {
+        for (int32_t k = 0; k < C; k++)
+            channel[k] = .1f / (float)(C - 1);
+        channel[c] = .9f;
+        return;
+    }
+    float own = fit->mutual ? bottom[c] : 0, part = fit->mutual ? 0 : 1;
+    for (int32_t k = 0; k < C; k++) {
+        float left = top[k] - w[k];
+        channel[k] = (left > TINY ? left : TINY) / (bottom[k] + own - part * w[k]);
+    }
+    if (fit->mutual)
+        channel[c] = fit->kept[c];
+}
+
+/* Mean log likelihood of the labels seen; with `take`, also the responsibilities and their counts. */
+static double expect(channel_fit *fit, float *channel, bool take)
+{
+    const rer_channel_sample *sample = fit->sample;
+    int32_t C = sample->C;
+    double likelihood = 0, right = 0;
+    if (take)
+        memset(fit->next, 0, (size_t)C * (size_t)C * sizeof *fit->next);
+    for (int64_t i = 0; i < sample->rows; i++) {
+        const float *p = fit->p + i * C;
+        row_channel(fit, i, channel);
+        double sum = fit->kernels->dot_f32(p, channel, C);
+        likelihood += log(fmax(sum, 1e-300));
+        if (!take)
+            continue;
+        float *w = fit->w + i * C, scale = (float)(1 / fmax(sum, 1e-37));
+        double *next = fit->next + (int64_t)sample->code[i] * C;
+        for (int32_t k = 0; k < C; k++) {
+            w[k] = p[k] * channel[k] * scale;
+            next[k] += (double)w[k];
+        }
+        right += (double)w[sample->code[i]];
+    }
+    if (take)
+        fit->noise = fmin(fmax(1 - right / (double)sample->rows, 0), 1);
+    return likelihood / (double)sample->rows;
+}
+
+static void maximise(channel_fit *fit)
+{
+    int64_t C = fit->sample->C;
+    double *made = fit->next, off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
+    fit->next = fit->counts;
+    fit->counts = made;
+    fit->begun = true;
+    for (int64_t k = 0; k < C; k++) {
+        fit->totals[k] = 0;
+        for (int64_t c = 0; c < C; c++)
+            fit->totals[k] += made[c * C + k];
+        fit->bottom[k] = (float)(fit->totals[k] + PSEUDO_COUNTS);
+    }
+    for (int64_t c = 0; c < C; c++) {
+        float *top = fit->top + c * C, out = 0;
+        for (int64_t k = 0; k < C; k++)
+            top[k] = (float)(made[c * C + k] + off + (fit->mutual ? made[k * C + c] + off : 0));
+        for (int64_t k = 0; fit->mutual && k < C; k++)
+            out += k != c ? top[k] / (fit->bottom[k] + fit->bottom[c]) : 0;
+        if (fit->mutual)
+            fit->kept[c] = 1 - out > .05f ? 1 - out : .05f;
+        else
+            top[c] = (float)(made[c * C + c] + PSEUDO_COUNTS * (1 - fit->noise));
+    }
+}
+
+/* The t around fit->t that explains the labels best, by golden section on its logarithm. */
+static void search_temperature(channel_fit *fit, float *channel)
+{
+    double golden = (sqrt(5) - 1) / 2, low = log(fit->t) - 1, high = low + 2;
+    double x[2] = {high - golden * (high - low), low + golden * (high - low)}, y[2];
+    for (int j = 0; j < 2; j++) {
+        set_posteriors(fit, exp(x[j]));
+        y[j] = expect(fit, channel, false);
+    }
+    for (int step = 0; step < SEARCH_STEPS; step++) {
+        int worse = y[0] > y[1] ? 1 : 0;
+        if (worse == 1)
+            high = x[1];
+        else
+            low = x[0];
+        x[worse] = x[1 - worse];
+        y[worse] = y[1 - worse];
+        int fresh = 1 - worse; /* the kept point becomes the other inner one */
+        x[fresh] = fresh == 0 ? high - golden * (high - low) : low + golden * (high - low);
+        set_posteriors(fit, exp(x[fresh]));
+        y[fresh] = expect(fit, channel, false);
+    }
+    fit->t = exp(y[0] > y[1] ? x[0] : x[1]);
+}
+
+static void run_rounds(channel_fit *fit, float *channel)
+{
+    set_posteriors(fit, fit->t);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (fit->search_t && (round == 0 || round == 3 || round == 8)) {
+            search_temperature(fit, channel);
+            set_posteriors(fit, fit->t);
+        }
+        fit->likelihood = expect(fit, channel, true);
+        maximise(fit);
+    }
+}
+
+/* ---- the fits, side by side -------------------------------------------------------------- */
+
+enum { DIRECTED, MUTUAL, ROBUST_LOW, ROBUST, ROBUST_HIGH, FITS };
+
+typedef struct channel_job {
+    channel_fit fit[FITS];
+} channel_job;
+
+static rer_status run_fit(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)error;
+    channel_job *job = context;
+    run_rounds(&job->fit[item], scratch);
+    return RER_OK;
+}
+
+static void clear_fit(channel_fit *fit)
+{
+    free(fit->p);
+    free(fit->w);
+    free(fit->counts);
+    free(fit->next);
+    free(fit->totals);
+    free(fit->top);
+    free(fit->bottom);
+    free(fit->kept);
+}
+
+static rer_status make_fit(channel_fit *fit, const rer_channel_sample *sample, const rer_kernels *kernels, double t,
+                           rer_error *error)
+{
+    int64_t C = sample->C;
+    *fit = (channel_fit){.sample = sample, .kernels = kernels, .t = t, .noise = .1};
+    rer_status status = rer_allocate(&fit->p, sample->rows, C * (int64_t)sizeof(float), "posteriors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->w, sample->rows, C * (int64_t)sizeof(float), "responsibilities", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->counts, C * C, sizeof(double), "the noise channel", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->next, C * C, sizeof(double), "the noise channel", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->totals, C, sizeof(double), "the noise channel", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->top, C * C, sizeof(float), "the noise channel", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->bottom, C, sizeof(float), "the noise channel", error);
+    if (status == RER_OK)
+        status = rer_allocate(&fit->kept, C, sizeof(float), "the noise channel", error);
+    return status;
+}
+
+/* P(label is wrong) of each sampled row under a fitted channel. */
+static void wrong_by_channel(double *wrong, const channel_fit *fit)
+{
+    const rer_channel_sample *sample = fit->sample;
+    for (int64_t i = 0; i < sample->rows; i++)
+        wrong[i] = 1 - (double)fit->w[i * sample->C + sample->code[i]];
+}
+
+/* The same under the uniform channel, 1 - (1 - eta) p_c / [(1 - eta) p_c + eta (1 - p_c) / (C - 1)]. */
+static void wrong_by_uniform(double *wrong, const rer_channel_sample *sample, double t, double eta,
+                             const rer_kernels *kernels)
+{
+    for (int64_t i = 0; i < sample->rows; i++) {
+        double p = rer_own_posterior(sample->d2 + i * sample->C, sample->code[i], sample->log_n, sample->C, t, kernels);
+        double right = (1 - eta) * p, mistaken = eta * (1 - p) / (sample->C - 1);
+        wrong[i] = right + mistaken > 0 ? mistaken / (right + mistaken) : 1;
+    }
+}
+
+/* Takes over the channel that `fit` has found: its counts with the prior's. */
+static rer_status take_channel(rer_channel *channel, channel_fit *fit, rer_error *error)
+{
+    int64_t C = fit->sample->C;
+    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
+    channel->temperature = fit->t;
+    channel->counts = fit->counts;
+    channel->totals = fit->totals;
+    fit->counts = fit->totals = NULL;
+    for (int64_t c = 0; c < C; c++) {
+        channel->totals[c] += PSEUDO_COUNTS;
+        for (int64_t k = 0; k < C; k++)
+            channel->counts[c * C + k] += k == c ? PSEUDO_COUNTS * (1 - fit->noise) : off;
+    }
+    return rer_channel_finish(channel, fit->sample->log_n, error);
+}
+
+/* ---- calibration ------------------------------------------------------------------------- */
+
+/* With few mistakes to go by, the line stays near the one that theory gives: of a score that is
+ * SHARPNESS times too sharp, and of the channel's own odds. */
+typedef struct line_fit {
+    const double *score, *wrong; /* [rows] */
+    int64_t rows;
+    double expected; /* offset */
+} line_fit;
+
+static double cross_entropy(const line_fit *line, double slope, double offset)
+{
+    const double *score = line->score, *wrong = line->wrong;
+    double tilt = SHARPNESS * slope - 1, shift = offset - line->expected, sum = (tilt * tilt + shift * shift) / 2;
+    for (int64_t i = 0; i < line->rows; i++) {
+        double z = slope * score[i] + offset;
+        sum += (z > 0 ? z + log1p(exp(-z)) : log1p(exp(z))) - wrong[i] * z;
+    }
+    return sum;
+}
+
+/* Newton's steps on the (convex) cross-entropy of logistic(slope score + offset) with the
+ * probabilities, halved until it falls; the slope stays above a small positive one. */
+static void fit_line(rer_channel *channel, const line_fit *line)
+{
+    const double *score = line->score;
+    double slope = 1 / SHARPNESS, offset = line->expected, loss = cross_entropy(line, slope, offset);
+    for (int step = 0; step < 60; step++) {
+        double tilt = SHARPNESS * slope - 1, gs = -SHARPNESS * tilt, go = line->expected - offset;
+        double ss = SHARPNESS * SHARPNESS, so = 0, oo = 1, factor = 1, next = INFINITY;
+        for (int64_t i = 0; i < line->rows; i++) {
+            double q = 1 / (1 + exp(-(slope * score[i] + offset))), weight = q * (1 - q);
+            gs += (line->wrong[i] - q) * score[i];
+            go += line->wrong[i] - q;
+            ss += weight * score[i] * score[i];
+            so += weight * score[i];
+            oo += weight;
+        }
+        double determinant = ss * oo - so * so;
+        double ds = (gs * oo - go * so) / determinant, dz = (go * ss - gs * so) / determinant;
+        for (int half = 0; half < 40; half++, factor /= 2) {
+            next = slope + factor * ds > 1e-3 / SHARPNESS
+                       ? cross_entropy(line, slope + factor * ds, offset + factor * dz)
+                       : INFINITY;
+            if (next <= loss)
+                break;
+        }
+        if (!(next < loss - 1e-9 * fabs(loss)))
+            break;
+        slope += factor * ds;
+        offset += factor * dz;
+        loss = next;
+    }
+    channel->slope = slope;
+    channel->offset = offset;
+}
+
+static rer_status calibrate(rer_channel *channel, const rer_channel_sample *sample, const double *wrong,
+                            const rer_kernels *kernels, rer_error *error)
+{
+    int32_t C = sample->C;
+    double *score = NULL;
+    float *row = NULL;
+    rer_status status = rer_allocate(&score, sample->rows, sizeof *score, "scores", error);
+    if (status == RER_OK)
+        status = rer_allocate(&row, 2 * (int64_t)C, sizeof *row, "scores", error);
+    channel->slope = 1;
+    channel->offset = 0;
+    for (int64_t i = 0; status == RER_OK && i < sample->rows; i++) {
+        memcpy(row, sample->d2 + i * C, (size_t)C * sizeof *row);
+        double others =
+            rer_channel_others(channel, row, 0, C, sample->code[i], sample->log_n, channel->counted, row + C, kernels);
+        score[i] =
+            rer_channel_logit(channel, others, (double)row[sample->code[i]], (double)sample->log_n[sample->code[i]]);
+    }
+    if (status == RER_OK) {
+        double odds = channel->uniform / ((1 - channel->uniform) * (C - 1));
+        line_fit line = {score, wrong, sample->rows, channel->counts != NULL ? 0 : log(odds)};
+        fit_line(channel, &line);
+    }
+    free(score);
+    free(row);
+    return status;
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static void set_noise_rate(rer_channel *channel, double low, double rate, double high, int64_t rows)
+{
+    double sampling = 1.645 * sqrt(rate * (1 - rate) / (double)rows);
+    channel->noise_rate = rate;
+    channel->noise_low = fmax(0, fmin(low, rate) - sampling);
+    channel->noise_high = fmin(1, fmax(high, rate) + sampling);
+}
+
+/* Chooses between the fits and sets the channel, its noise rate, and what the sampled rows' labels
+ * are worth under it. */
+static rer_status choose(rer_channel *channel, channel_fit fit[FITS], const rer_label_fit *uniform, double *wrong,
+                         rer_error *error)
+{
+    const rer_channel_sample *sample = fit[0].sample;
+    rer_status status = RER_OK;
+    set_noise_rate(channel, fit[ROBUST_LOW].noise, fit[ROBUST].noise, fit[ROBUST_HIGH].noise, sample->rows);
+    if (fit[DIRECTED].likelihood > fmax(uniform->likelihood, fit[MUTUAL].likelihood + DIRECTED_GAIN)) {
+        wrong_by_channel(wrong, &fit[DIRECTED]);
+        status = take_channel(channel, &fit[DIRECTED], error);
+    } else if (uniform->noise < LEAST_NOISE_SHARE * channel->noise_rate) {
+        wrong_by_channel(wrong, &fit[ROBUST]); /* the likelihood has taken the mistakes for overlap */
+    } else {
+        wrong_by_uniform(wrong, sample, uniform->temperature, channel->uniform, fit[0].kernels);
+    }
+    return status;
+}
+
+static rer_status fit_pairs(rer_channel *channel, const rer_channel_sample *sample, const rer_label_fit *uniform,
+                            double robust, double *wrong, const rer_kernels *kernels, rer_pool *pool, rer_error *error)
+{
+    channel_job job = {0};
+    rer_job work = {.stage = "looking at the labels",
+                    .from = .48,
+                    .to = .5,
+                    .items = FITS,
+                    .scratch = sample->C * (int64_t)sizeof(float) + 64,
+                    .work = run_fit,
+                    .context = &job};
+    rer_status status = RER_OK;
+    const double t[FITS] = {uniform->temperature, uniform->temperature, robust / sqrt(2), robust, robust * sqrt(2)};
+    for (int i = 0; status == RER_OK && i < FITS; i++) {
+        status = make_fit(&job.fit[i], sample, kernels, t[i], error);
+        job.fit[i].mutual = i == MUTUAL;
+        job.fit[i].search_t = i == DIRECTED || i == MUTUAL;
+    }
+    if (status == RER_OK)
+        status = rer_pool_run(pool, &work, error);
+    if (status == RER_OK)
+        status = choose(channel, job.fit, uniform, wrong, error);
+    for (int i = 0; i < FITS; i++)
+        clear_fit(&job.fit[i]);
+    return status;
+}
+
+rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sample, const rer_kernels *kernels,
+                           rer_pool *pool, rer_error *error)
+{
+    double *wrong = NULL, *scratch = NULL;
+    rer_channel made = {.C = sample->C, .counted = sample->rows >= sample->N / 2};
+    rer_status status = rer_allocate(&wrong, sample->rows, sizeof *wrong, "probabilities", error);
+    if (status == RER_OK)
+        status = rer_allocate(&scratch, sample->rows, sizeof *scratch, "posteriors", error);
+    if (status == RER_OK) {
+        rer_label_problem problem = {.d2 = sample->d2,
+                                     .code = sample->code,
+                                     .log_n = sample->log_n,
+                                     .rows = sample->rows,
+                                     .C = sample->C,
+                                     .kernels = kernels,
+                                     .scratch = scratch};
+        rer_label_fit uniform = rer_fit_labels(&problem);
+        double robust = rer_fit_robust(&problem, ROBUST_POWER).temperature;
+        made.temperature = uniform.temperature;
+        /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
+        double least = .5 / (double)rer_max(1, sample->N);
+        made.uniform = fmin(fmax(uniform.noise, least), 1 - least);
+        if (sample->C <= RER_CHANNEL_CLASSES) {
+            status = fit_pairs(&made, sample, &uniform, robust, wrong, kernels, pool, error);
+        } else {
+            set_noise_rate(&made, rer_noise_at(&problem, robust / sqrt(2)), rer_noise_at(&problem, robust),
+                           rer_noise_at(&problem, robust * sqrt(2)), sample->rows);
+            wrong_by_uniform(wrong, sample, uniform.temperature, made.uniform, kernels);
+        }
+    }
+    if (status == RER_OK)
+        status = calibrate(&made, sample, wrong, kernels, error);
+    free(wrong);
+    free(scratch);
+    if (status != RER_OK) {
+        rer_channel_clear(&made);
+        return status;
+    }
+    *channel = made;
+    return RER_OK;
+}
+
+rer_status rer_channel_finish(rer_channel *channel, const float *log_n, rer_error *error)
+{
+    int64_t C = channel->C;
+    rer_status status = rer_allocate(&channel->bias, C * C, sizeof(float), "the noise channel", error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t c = 0; c < C; c++) {
+        double own = channel->counts[c * C + c] / channel->totals[c];
+        for (int64_t k = 0; k < C; k++) {
+            double rate = channel->counts[c * C + k] / channel->totals[k];
+            channel->bias[c * C + k] = log_n[k] + (float)log(fmax(rate, (double)TINY) / fmax(own, (double)TINY));
+        }
+    }
+    return RER_OK;
+}
+
+void rer_channel_clear(rer_channel *channel)
+{
+    free(channel->counts);
+    free(channel->totals);
+    free(channel->bias);
+    channel->counts = channel->totals = NULL;
+    channel->bias = NULL;
+}
+
+/* ---- scores ------------------------------------------------------------------------------ */
+
+/* bias [C] of one row without its own part in the counts: w_k as the channel with it gives them. */
+static void leave_out(float *bias, const rer_channel *channel, const float *d2, int32_t c, const rer_kernels *kernels)
+{
+    int64_t C = channel->C;
+    const double *counts = channel->counts + c * C;
+    const float *with = channel->bias + c * C;
+    rer_posterior(bias, d2, with, channel->temperature, C, kernels);
+    double own = fmax(counts[c] - (double)bias[c], (double)TINY) / (channel->totals[c] - (double)bias[c]);
+    for (int64_t k = 0; k < C; k++) {
+        double w = (double)bias[k], rate = fmax(counts[k] - w, (double)TINY) / (channel->totals[k] - w);
+        double before = counts[k] / channel->totals[k] * channel->totals[c] / counts[c];
+        bias[k] = with[k] + (float)log(rate / (own * before));
+    }
+}
+
+double rer_channel_others(const rer_channel *channel, float *d2, int32_t first, int32_t classes, int32_t code,
+                          const float *log_n, bool row_counts, float *scratch, const rer_kernels *kernels)
+{
+    const float *bias = log_n + first;
+    if (channel->bias != NULL)
+        bias = channel->bias + (int64_t)code * channel->C;
+    if (channel->bias != NULL && row_counts) {
+        leave_out(scratch, channel, d2, code, kernels);
+        bias = scratch;
+    }
+    bool has_own = code >= first && code < first + classes;
+    float own = has_own ? d2[code - first] : 0;
+    if (has_own)
+        d2[code - first] = FLT_MAX;
+    double others = kernels->log_sum_exp(d2, bias, SHARPNESS * channel->temperature / 2, classes);
+    if (has_own)
+        d2[code - first] = own;
+    return others;
+}
+
+double rer_channel_logit(const rer_channel *channel, double others, double own, double log_n)
+{
+    return channel->slope * (others + SHARPNESS * channel->temperature / 2 * own - log_n) + channel->offset;
+}
