@@ -145,6 +145,8 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
         answer->has_probability = !contestant->as_in_paper;
         answer->threshold = summary->threshold_on_chi ? .5 : summary->threshold;
         answer->noise_rate = summary->noise_rate;
+        answer->noise_low = summary->noise_low;
+        answer->noise_high = summary->noise_high;
     }
     rer_result_free(result);
     return status;
