@@ -257,6 +257,23 @@ static rer_status check_files(const char *out, const rer_files *files, const cha
     return RER_OK;
 }
 
+/* A word above nothing but numbers is the header of a table, and no label. */
+static rer_status check_header(const rer_label_file *file, const rer_files *files, rer_error *error)
+{
+    char quoted[80];
+    const rer_texts *texts = &file->texts;
+    if (files->label_column != NULL || texts->count < 2 || strspn(rer_text(texts, 0), "-0123456789") > 0)
+        return RER_OK;
+    for (int64_t row = 1; row < texts->count; row++) {
+        const char *text = rer_text(texts, row);
+        if (text[strspn(text, "-0123456789")] != 0)
+            return RER_OK;
+    }
+    (void)rer_quote(quoted, sizeof quoted, rer_text(texts, 0), (int64_t)strlen(rer_text(texts, 0)));
+    return rer_fail(error, RER_BAD_INPUT, "%s: line 1, '%s', is a header above numbers; say --label-column '%s'",
+                    files->labels, quoted, quoted);
+}
+
 rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *files, const char *human,
                           const rer_options *options, const rer_progress *progress, rer_error *error)
 {
@@ -266,6 +283,8 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
     rer_status status = check_files(out, files, human, options, error);
     if (status == RER_OK)
         status = rer_label_file_open(&file, files->labels, files->label_column, -1, error);
+    if (status == RER_OK)
+        status = check_header(&file, files, error);
     if (status == RER_OK)
         status = rer_allocate(&target, file.labels.N, sizeof *target, "labels", error);
     if (status == RER_OK)

@@ -213,6 +213,10 @@ class Noise(CliCase):
         self.assertIn("29", fails(1, y, "--type", "human", "--human", self.save("short.npy", np.arange(29) % 3)))
         self.assertIn("'7'", fails(1, y, "--type", "human", "--human", self.save("more.npy", np.full(30, 7))))
         fails(3, y, out=("--out", "missing/z.npy"))
+        header = self.save("header.csv", "label\n" + "1\n2\n" * 9)
+        self.assertIn("--label-column 'label'", fails(1, header))
+        self.rer("noise", header, "--label-column", "label", "--out", "z.npy")
+        self.assertEqual(len(np.load(self.path("z.npy"))), 18)
 
     def test_an_old_file_stays_after_a_failure(self):
         self.save("z.npy", b"old")
