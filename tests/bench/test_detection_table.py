@@ -84,7 +84,10 @@ class DetectionTable(unittest.TestCase):
         self.assertAlmostEqual(self.bar("what a budget buys, first 100")[0], np.abs(expected / wrong - 1).mean())
         self.assertAlmostEqual(self.bar("noise rate, error, cifar10_effnet, people (worse)")[0],
                                self.means("rer", "noise_rate_error", ("human",))[1])
-        self.assertEqual(self.bar("noise rate, share of cells that the interval covers"), (None, None))
+        self.assertAlmostEqual(self.bar("noise rate, share of cells that the interval covers")[0],
+                               self.means("rer", "interval_covers").mean())
+        self.assertAlmostEqual(self.bar("noise rate, mean width")[0], self.means("rer", "interval_width").mean())
+        self.assertEqual(self.bar("noise rate of flowers102 as it is"), (None, None))  # no such run
 
     def test_page(self):
         text = detection_table.PAGE.read_text()
