@@ -66,6 +66,7 @@ class Bench(CliCase):
                         ("rer", "suggestion_accuracy"):
                             (suggested == truth.astype(str))[wrong & flagged].mean(),
                         ("rer", "wrong"): wrong.sum(),
+                        ("rer", "interval_width"): summary["noise_high"] - summary["noise_low"],
                     }
                     for (detector, metric), value in expected.items():
                         self.assertAlmostEqual(values[detector, *key, metric], value, delta=2e-6,
