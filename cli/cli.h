@@ -11,7 +11,7 @@
 
 /* ---- arguments.c: what the user wrote ---------------------------------------------------- */
 
-enum { FILES_MAX = 3, LIST_MAX = 64 };
+enum { FILES_MAX = 64, LIST_MAX = 64 };
 
 typedef struct cli_list {
     const char *item[LIST_MAX];
@@ -22,7 +22,8 @@ typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
     rer_options options;
-    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human, *subsets;
+    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human, *subsets,
+        *column, *error_rates;
     const char *detectors;
     cli_list humans;
     bool json, quiet, help;
@@ -39,7 +40,8 @@ typedef struct cli_command {
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
-extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, bench_command;
+extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
+    bench_command;
 
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
 /* The option tables of a command one after the other; NULL past the last. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command,
+static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command, &compare_command,
                                               &sweep_command,   &noise_command, &bench_command};
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };

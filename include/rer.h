@@ -71,6 +71,12 @@ typedef enum rer_reconstructor_kind {
 typedef enum rer_metric { RER_EUCLIDEAN, RER_COSINE } rer_metric;
 typedef enum rer_normalize { RER_NORMALIZE_AUTO, RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_comparison_kind {
+    RER_COMPARE_AUTO,     /* as the runs' rows and labels say */
+    RER_COMPARE_SAMPLES,  /* the same samples and labels: other features, seeds, reconstructors */
+    RER_COMPARE_LABELS,   /* the same samples: other labels */
+    RER_COMPARE_DATASETS, /* different data sets */
+} rer_comparison_kind;
 typedef enum rer_noise_kind {
     RER_NOISE_SYMMETRIC,  /* any other class */
     RER_NOISE_ASYMMETRIC, /* the next class, the first one after the last */
@@ -128,6 +134,9 @@ typedef struct rer_options {
     double noise_rates[8]; /* 0 past the last */
     int32_t noise_seeds;   /* times to plant each: seed, seed + 1, ... */
     int32_t bootstrap;     /* resamples for intervals, 0: none */
+
+    /* rer_compare */
+    int32_t comparison; /* rer_comparison_kind */
 } rer_options;
 
 RER_API rer_options rer_options_default(void);
@@ -457,6 +466,67 @@ RER_API const char *rer_scaling_note(const rer_scaling *scaling, int index);
 RER_API rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error);
 /* scale.json as text; free() it. */
 RER_API rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *error);
+
+/* ---- runs side by side ----------------------------------------------------------------------- */
+
+typedef struct rer_comparison rer_comparison;
+
+typedef struct rer_compared_run {
+    const char *name, *path, *reconstructor;
+    int64_t n_samples, n_features, n_classes, n_issues;
+    double chi, difficulty, error_rate, noise_rate;
+    double model_error;    /* of the file of error rates, NaN: not given */
+    double expected_error; /* what the regression over all runs says for this chi */
+} rer_compared_run;
+
+/* How runs a and b (places in the list) agree: rank correlation, and discounted gain with a's numbers as
+ * the truth and b's as the order (reverse: the other way round). NaN where it is not defined. */
+typedef struct rer_agreement {
+    int a, b;
+    double spearman_samples, spearman_classes;
+    double ndcg_samples, ndcg_classes, ndcg_samples_reverse, ndcg_classes_reverse;
+} rer_agreement;
+
+/* A sample that the runs rank differently: its lowest and highest rank, 0 (smallest) to 1. */
+typedef struct rer_disagreement {
+    int64_t row;
+    double low, high;
+    int low_run, high_run;
+} rer_disagreement;
+
+/* What changed from the labels of the first run to those of another one. */
+typedef struct rer_relabelling {
+    int64_t n_changed, n_added, n_removed; /* labels that are others; that were missing; that are missing now */
+    int64_t n_flagged;                     /* of the changed, flagged before */
+    int64_t n_still_flagged;               /* of the changed, flagged after */
+    double chi_before, chi_after;          /* means over the changed */
+} rer_relabelling;
+
+typedef struct rer_regression { /* log(model error) = slope chi + intercept */
+    int n;
+    double slope, intercept, pearson;
+    double pearson_difficulty; /* of log(model error) and log(difficulty) */
+} rer_regression;
+
+/* Compares the runs in folders that rer_result_write has filled. column: of samples.csv, NULL: rer.
+ * error_rates: CSV with a column `run` and one of `error_rate` or `accuracy`, or NULL. */
+RER_API rer_status rer_compare(rer_comparison **comparison, const char *const *folders, int count, const char *column,
+                               const char *error_rates, const rer_options *options, rer_error *error);
+RER_API void rer_comparison_free(rer_comparison *comparison);
+
+RER_API rer_comparison_kind rer_comparison_mode(const rer_comparison *comparison); /* never auto */
+/* Each is NULL past the last. Pairs come as (0, 1), (0, 2), ..., (1, 2), ...; disagreements from the
+ * largest on; relabelling `index` is from run 0 to run index + 1. Only those of the mode are there. */
+RER_API const rer_compared_run *rer_comparison_run(const rer_comparison *comparison, int index);
+RER_API const rer_agreement *rer_comparison_pair(const rer_comparison *comparison, int index);
+RER_API const rer_disagreement *rer_comparison_disagreement(const rer_comparison *comparison, int index);
+RER_API const rer_relabelling *rer_comparison_relabelling(const rer_comparison *comparison, int index);
+RER_API rer_regression rer_comparison_regression(const rer_comparison *comparison);
+RER_API const char *rer_comparison_note(const rer_comparison *comparison, int index);
+/* compare.json as text; free() it. */
+RER_API rer_status rer_comparison_json(const rer_comparison *comparison, char **json, rer_error *error);
+/* Writes compare.json, tables and charts into a folder, made if missing: all or none. */
+RER_API rer_status rer_comparison_write(const rer_comparison *comparison, const char *folder, rer_error *error);
 
 /* y(n) of a law. */
 RER_API double rer_scale_law_at(const rer_scale_law *law, double n);

@@ -88,6 +88,8 @@ static const option_row table[] = {
     {{"rates", "R,R,...", ".05,.1,.2,.3", "shares of the labels to make wrong, at most 8", false, "rer bench"}, RATES, AT(noise_rates), 1e-9, 1},
     {{"seeds", "N", "3", "times to plant each noise", false, "rer bench"}, COUNT, AT(noise_seeds), 1, 1000},
     {{"bootstrap", "N", "1000", "resamples for the intervals of differences in AUROC; 0: none", false, "rer bench"}, COUNT, AT(bootstrap), 0, 100000},
+    {{"mode", "auto|samples|labels|datasets", "auto", "same samples; other labels; different data sets", false, "rer compare"},
+     CHOICE, AT(comparison), 0, 0},
 };
 /* clang-format on */
 

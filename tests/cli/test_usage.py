@@ -6,7 +6,7 @@ from cli_case import CliCase
 
 class Usage(CliCase):
     def test_help_fits_on_a_screen(self):
-        for command in ("analyze", "score", "scale", "sweep", "noise", "bench"):
+        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench"):
             lines = self.rer(command, "--help").out.splitlines()
             self.assertLessEqual(len(lines), 26)
             self.assertLessEqual(max(map(len, lines)), 100)

@@ -1,0 +1,31 @@
+/* What a folder of rer analyze --out holds, read back. */
+#ifndef RER_RUN_FOLDER_H
+#define RER_RUN_FOLDER_H
+
+#include "source/labels.h"
+#include "source/texts.h"
+
+typedef struct rer_run_folder {
+    char *path, *name; /* the name is the last part of the path */
+    /* summary.json; NaN where a number is missing */
+    double chi, difficulty, error_rate, noise_rate;
+    int64_t n_samples, n_features, n_classes, n_labelled, n_issues;
+    char *reconstructor;
+    /* samples.csv */
+    int64_t N;
+    double *value;        /* [N] of the column that is compared */
+    double *chi_of;       /* [N] rer */
+    double *mistakenness; /* [N] */
+    bool *is_issue;       /* [N] */
+    rer_texts given;      /* [N] labels, empty: none */
+    rer_texts ids;        /* [N] or none */
+    /* classes.csv */
+    rer_texts classes; /* [C] */
+    double *class_chi; /* [C] */
+} rer_run_folder;
+
+/* `column`: of samples.csv, to be compared ("rer"). */
+rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char *column, rer_error *error);
+void rer_run_folder_free(rer_run_folder *run);
+
+#endif
