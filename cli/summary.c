@@ -1,7 +1,7 @@
 /* What a person reads at the end: at most 25 lines, in plain words.
  *
- *     3  what was analyzed, what was found        + an empty line
- *    11  the most suspicious samples              + an empty line
+ *     3  what was analyzed, what was found
+ *    12  what a budget buys, the most suspicious samples  + an empty line
  *     4  hardest classes, most confused pairs     + an empty line
  *  9+1  subsets, where they were asked for
  *     2  notes
@@ -105,6 +105,25 @@ static int widest(const suspect_line *lines, int64_t count, size_t member, const
     return width;
 }
 
+/* What a look at the first few buys, over the table of them. */
+static void print_budgets(const cli_job *job)
+{
+    const rer_summary *summary = rer_result_summary(job->result);
+    char number[32], wrong[32];
+    int64_t first = 10;
+    while (first * 10 <= summary->n_issues / 2)
+        first *= 10;
+    if (first > summary->chi_all.n)
+        first = summary->chi_all.n;
+    int64_t n_wrong = llround(rer_result_expected_wrong(job->result, first));
+    printf("Most suspicious: of the first %s about %s %s wrong", grouped(number, first), grouped(wrong, n_wrong),
+           n_wrong == 1 ? "is" : "are");
+    if (summary->n_issues > 0)
+        printf(", of the %s flagged about %s", grouped(number, summary->n_issues),
+               grouped(wrong, llround(summary->expected_wrong)));
+    printf(".\n");
+}
+
 static void print_suspects(const cli_job *job)
 {
     int64_t rows[SUSPECTS];
@@ -124,7 +143,8 @@ static void print_suspects(const cli_job *job)
     }
     if (count == 0)
         return;
-    printf("\n  %*s  ", who, title);
+    print_budgets(job);
+    printf("  %*s  ", who, title);
     print_padded("given", given + 2);
     print_padded("suggested", suggested + 2);
     printf("why the label is suspicious\n");

@@ -293,6 +293,7 @@ typedef struct rer_summary {
     double threshold;                           /* on the scale below */
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */
+    double expected_wrong;                      /* how many of them are wrong, by their mistakenness */
     double error_rate;                          /* of the nearest-reconstructor rule, left out */
     double difficulty;                          /* error_rate over that of chance: 0 trivial, 1 hopeless */
     double shrinkage, temperature, rank;        /* chosen or given; NaN where they play no part */
@@ -334,6 +335,8 @@ RER_API const char *rer_result_class_name(const rer_result *result, int32_t c);
 RER_API rer_sample rer_result_sample(const rer_result *result, int64_t row);
 /* Labelled rows from the most suspicious on: at most `count`, returns how many. */
 RER_API int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows);
+/* What a budget buys: how many of the `count` most suspicious labels are wrong, the sum of their mistakenness. */
+RER_API double rer_result_expected_wrong(const rer_result *result, int64_t count);
 /* The most confused pairs of classes: at most `count`, returns how many. */
 RER_API int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs);
 /* Notes for the user ("3 classes have one sample: ..."), or NULL past the last one. */

@@ -4,6 +4,7 @@
 #include "details.h"
 
 #include <math.h>
+#include <string.h>
 
 void rer_result_free(rer_result *result)
 {
@@ -129,6 +130,62 @@ static void sift_down(const rer_result *result, int64_t *rows, int64_t count, in
 static bool is_candidate(const rer_result *result, int64_t row)
 {
     return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->logit[row]);
+}
+
+/* Unsigned numbers in the order of the floats that they stand for. */
+static uint32_t order_key(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+
+/* The key of the count-th largest logit, digit by digit from the highest, without sorting or memory;
+ * *at_key: how many of the count largest have that very key. 0 where there are no more than `count`. */
+static uint32_t key_of_place(const rer_result *result, int64_t count, int64_t *at_key)
+{
+    static const int shifts[] = {21, 10, 0};
+    uint32_t key = 0, known = 0;
+    for (int digit = 0; digit < 3; digit++) {
+        int64_t found[2048] = {0}, total = 0;
+        uint32_t place = 0, digits = digit == 2 ? 1023 : 2047;
+        for (int64_t row = 0; row < result->N; row++) {
+            uint32_t own = order_key(result->logit[row]);
+            if (!is_candidate(result, row) || (own & known) != key)
+                continue;
+            found[own >> shifts[digit] & digits]++;
+            total++;
+        }
+        *at_key = 0;
+        if (digit == 0 && count >= total)
+            return 0;
+        for (place = digits; place > 0 && found[place] < count; place--)
+            count -= found[place];
+        key |= place << shifts[digit];
+        known |= digits << shifts[digit];
+    }
+    *at_key = count;
+    return key;
+}
+
+double rer_result_expected_wrong(const rer_result *result, int64_t count)
+{
+    int64_t at_key = 0;
+    double sum = 0, last = 0;
+    if (count <= 0)
+        return 0;
+    uint32_t key = key_of_place(result, count, &at_key);
+    for (int64_t row = 0; row < result->N; row++) {
+        uint32_t own = order_key(result->logit[row]);
+        if (!is_candidate(result, row) || own < key)
+            continue;
+        double wrong = logistic((double)result->logit[row]);
+        if (own > key)
+            sum += wrong;
+        else
+            last = wrong;
+    }
+    return sum + (double)at_key * last;
 }
 
 /* Partial selection: a heap of the `count` most suspicious rows so far, then sorted in place. */

@@ -100,6 +100,7 @@ static const struct_member summary_members[] = {
     SUMMARY('d', threshold),
     SUMMARY('b', threshold_on_chi),
     SUMMARY('l', n_issues),
+    SUMMARY('d', expected_wrong),
     SUMMARY('d', error_rate),
     SUMMARY('d', difficulty),
     SUMMARY('d', shrinkage),
@@ -227,6 +228,14 @@ static PyObject *result_suspects(PyObject *object, PyObject *array)
     return PyLong_FromLongLong(count);
 }
 
+static PyObject *result_expected_wrong(PyObject *object, PyObject *args)
+{
+    long long count;
+    if (!PyArg_ParseTuple(args, "L", &count))
+        return NULL;
+    return PyFloat_FromDouble(rer_result_expected_wrong(((result_object *)object)->result, count));
+}
+
 static PyObject *result_pairs(PyObject *object, PyObject *args)
 {
     const rer_result *result = ((result_object *)object)->result;
@@ -282,6 +291,8 @@ static PyMethodDef result_methods[] = {
     {"summary", result_summary, METH_NOARGS, "summary()\n--\n\nThe numbers of the whole data set."},
     {"fill", result_fill, METH_O, "fill(columns)\n--\n\nFills arrays [N], given by the name of the column."},
     {"suspects", result_suspects, METH_O, "suspects(rows)\n--\n\nFills an int64 array, most suspicious first."},
+    {"expected_wrong", result_expected_wrong, METH_VARARGS,
+     "expected_wrong(count)\n--\n\nHow many of the most suspicious labels are wrong."},
     {"pairs", result_pairs, METH_VARARGS, "pairs(count)\n--\n\nThe most confused pairs of classes."},
     {"classes", result_classes, METH_NOARGS, "classes()\n--\n\nThe summary of each class."},
     {"data", result_data, METH_NOARGS, "data()\n--\n\nThe data set that it was made from."},

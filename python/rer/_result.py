@@ -266,6 +266,12 @@ class Result:
             }
         )
 
+    def expected_wrong(self, count: int | None = None) -> float:
+        """How many of the `count` most suspicious labels are wrong (None: of the flagged ones)."""
+        if count is None:
+            return float(self._summary["expected_wrong"])
+        return self._result.expected_wrong(count)
+
     @cached_property
     def classes(self) -> Table:
         """Each class: its size, difficulty, noise rate, and what it is taken for."""

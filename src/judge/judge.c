@@ -165,6 +165,16 @@ static rer_status set_flags(rer_result *result, rer_error *error)
     return RER_OK;
 }
 
+/* By the flags themselves: those of a threshold on chi are not the most suspicious ones. */
+static double sum_flagged(const rer_result *result)
+{
+    double sum = 0;
+    for (int64_t row = 0; row < result->N; row++)
+        if ((result->flags[row] & RER_FLAG_ISSUE) != 0)
+            sum += 1 / (1 + exp(-(double)result->logit[row]));
+    return sum;
+}
+
 /* ---- notes ------------------------------------------------------------------------------- */
 
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
@@ -226,6 +236,7 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
     set_ratios(result, sums);
     set_noise_rate(result, model);
     rer_status status = set_flags(result, error);
+    result->summary.expected_wrong = sum_flagged(result);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);
     if (status == RER_OK)

@@ -79,6 +79,7 @@ static json_t *add_findings(json_t *root, const rer_summary *summary)
     root = rer_json_add_real(root, "threshold", summary->threshold);
     root = rer_json_add_text(root, "threshold_on", summary->threshold_on_chi ? "chi" : "mistakenness");
     root = rer_json_add_integer(root, "n_issues", summary->n_issues);
+    root = rer_json_add_real(root, "expected_wrong", summary->expected_wrong);
     root = rer_json_add_real(root, "error_rate", summary->error_rate);
     root = rer_json_add_real(root, "difficulty", summary->difficulty);
     root = rer_json_add_real(root, "own_error", summary->own_error);
@@ -90,6 +91,19 @@ static json_t *add_findings(json_t *root, const rer_summary *summary)
     return rer_json_add_real(root, "transition_entropy", summary->transition_entropy);
 }
 
+/* What a look at the n most suspicious buys, for each n that there are as many labels of. */
+static json_t *budgets_array(const rer_result *result)
+{
+    static const int64_t budgets[] = {10, 50, 100, 500, 1000, 5000, 10000, 50000};
+    json_t *array = json_array();
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets && budgets[i] <= result->summary.chi_all.n; i++) {
+        json_t *object = rer_json_add_integer(json_object(), "n", budgets[i]);
+        array = rer_json_append(
+            array, rer_json_add_real(object, "expected_wrong", rer_result_expected_wrong(result, budgets[i])));
+    }
+    return array;
+}
+
 rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error)
 {
     json_t *root = rer_json_add_integer(json_object(), "schema_version", SCHEMA_VERSION);
@@ -97,6 +111,7 @@ rer_status rer_result_json(const rer_result *result, const rer_dataset *data, ch
     root = add_counts(root, &result->summary);
     root = add_settings(root, result);
     root = add_findings(root, &result->summary);
+    root = rer_json_set(root, "budgets", budgets_array(result));
     root = rer_json_set(root, "seconds", seconds_object(&result->summary.seconds));
     root = rer_json_add_integer(root, "peak_memory_bytes", result->summary.peak_memory);
     root = rer_json_set(root, "checksums", checksums_object(data));

@@ -63,6 +63,12 @@ class Outputs(CliCase):
         self.assertEqual(summary["n_issues"], issue.sum())
         np.testing.assert_array_equal(issue, mistakenness > summary["threshold"])
         np.testing.assert_array_equal(same, own <= other)
+        np.testing.assert_allclose(summary["expected_wrong"], mistakenness[issue].sum(), rtol=1e-5, atol=1e-9)
+        self.assertEqual([budget["n"] for budget in summary["budgets"]],
+                         [n for n in (10, 50, 100, 500) if n <= len(rows)])
+        for budget in summary["budgets"]:
+            first = np.sort(mistakenness)[::-1][:budget["n"]]
+            np.testing.assert_allclose(budget["expected_wrong"], first.sum(), rtol=1e-5, atol=1e-9)
         for row in self.classes():
             mine = np.array([sample["given_label"] == row["label"] for sample in rows])
             self.assertEqual(int(row["n"]), mine.sum())

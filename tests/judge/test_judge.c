@@ -400,6 +400,26 @@ static void test_samples(void **state)
     rer_result_free(result);
 }
 
+/* What a budget buys, against the sum over the sorted rows. */
+static void test_expected_wrong(void **state)
+{
+    (void)state;
+    rer_result *result = judge("budget", "57");
+    int64_t rows[ROWS], found = rer_result_suspects(result, ROWS, rows);
+    double sum = 0;
+    assert_int_equal(found, ROWS - 20 - 4 - 1);
+    assert_near("none", rer_result_expected_wrong(result, -1), 0);
+    for (int64_t i = 0; i < found; i++) {
+        assert_near("expected_wrong", rer_result_expected_wrong(result, i), sum);
+        if (i == 57)
+            assert_near("expected_wrong of the flagged", result->summary.expected_wrong, sum);
+        sum += rer_result_sample(result, rows[i]).mistakenness;
+    }
+    assert_near("all", rer_result_expected_wrong(result, found), sum);
+    assert_near("more than all", rer_result_expected_wrong(result, INT64_MAX), sum);
+    rer_result_free(result);
+}
+
 static void test_notes(void **state)
 {
     (void)state;
@@ -414,11 +434,12 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),    cmocka_unit_test(test_other_noise_rates),
-        cmocka_unit_test(test_moments),    cmocka_unit_test(test_error_rate_and_entropy),
-        cmocka_unit_test(test_classes),    cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_thresholds), cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_samples),    cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_summary),        cmocka_unit_test(test_other_noise_rates),
+        cmocka_unit_test(test_moments),        cmocka_unit_test(test_error_rate_and_entropy),
+        cmocka_unit_test(test_classes),        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_thresholds),     cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_samples),        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_expected_wrong),
     };
     return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
 }

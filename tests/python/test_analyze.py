@@ -122,6 +122,8 @@ def test_order_of_suspects():
     assert len(suspects) == 50 and (np.diff(suspects["mistakenness"]) <= 0).all()
     np.testing.assert_array_equal(suspects["index"][: result.n_issues], result.issues)
     np.testing.assert_array_equal(np.sort(result.issues), np.flatnonzero(result.is_label_issue))
+    np.testing.assert_allclose(result.expected_wrong(50), suspects["mistakenness"].sum())
+    np.testing.assert_allclose(result.expected_wrong(), result.mistakenness[result.issues].sum())
     assert len(result.suspects(10**9)) == 900 and len(result.suspects(0)) == 0 and len(result.suspects(-1)) == 0
 
 
