@@ -1,4 +1,5 @@
 /* The pipeline: source -> fit -> score -> judge. */
+#include "fit/calibrate.h"
 #include "judge/judge.h"
 #include "pipeline.h"
 #include "score/score.h"
@@ -145,6 +146,7 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     double started = rer_now();
     rer_result *made = NULL;
     rer_model *model = NULL;
+    rer_row_sample sample = {0};
     rer_status status = rer_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
@@ -159,10 +161,16 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         status = rer_model_begin(&model, made, data->D, options, error);
     made->model = model;
     if (status == RER_OK)
-        status = model->reconstructor->fit(model, &run, error);
-    made->summary.seconds.fit = rer_now() - started;
+        status = model->reconstructor->fit(model, &sample, &run, error);
+    double fitted = rer_now();
+    if (status == RER_OK)
+        status = rer_calibrate_model(model, &sample, &run, error);
+    rer_row_sample_free(&sample);
+    double calibrated = rer_now();
     if (status == RER_OK)
         status = score_and_judge(made, model, &run, true, errors_path, error);
+    made->summary.seconds.fit = fitted - started;
+    made->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
     rer_pool_close(run.pool);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);

@@ -10,6 +10,7 @@
 
 #include "core/random.h"
 #include "fit/class_rows.h"
+#include "fit/moments.h"
 #include "pipeline.h"
 #include "score/score.h"
 #include "score/subsets.h"
@@ -159,10 +160,12 @@ static rer_status refit_subset(rer_subset_sums *sums, scale_run *scale, int64_t 
 {
     rer_result *work = scale->work;
     rer_model *model = NULL;
+    rer_row_sample sample = {0};
     rer_status status = rer_model_begin(&model, work, scale->run.D, &scale->options, error);
     if (status == RER_OK) {
         mark_subset(scale, n);
-        status = model->reconstructor->fit(model, &scale->run, error);
+        status = model->reconstructor->fit(model, &sample, &scale->run, error);
+        rer_row_sample_free(&sample);
     }
     if (status == RER_OK) {
         memcpy(work->given, scale->whole->given, (size_t)work->N * sizeof *work->given);

@@ -3,8 +3,7 @@
  *   2. W = within-class scatter (pass 2), S = W / dof, dof = N - C, tau = tr S / D,
  *      S_a = (1 - a) S + a tau I = g g', root = g^-1, so that S_a^-1 = root' root;
  *   3. a by how well left-out rows explain their labels (select.c);
- *   4. left-out errors, block by block (centroid_rows.c), first of sampled rows: what they say of the
- *      labels (judge/channel.c).
+ *   4. left-out errors, block by block (centroid_rows.c).
  * dof and tau are taken once from all data; leaving a row out removes it from its class mean and
  * from W only. With --normalize minmax, unit or none the metric is the identity. */
 #include "fit/centroid.h"
@@ -184,35 +183,29 @@ static rer_status set_metric(rer_model *model, rer_centroid *centroid, const dou
     return rer_centroid_choose(&model->shrinkage, centroid, scatter, dof, sample, run, error);
 }
 
-static rer_status fit_metric(rer_model *model, centroid_state *state, const rer_run *run, rer_error *error)
+static rer_status fit_metric(rer_model *model, rer_row_sample *sample, centroid_state *state, const rer_run *run,
+                             rer_error *error)
 {
-    rer_row_sample sample = {0};
     double *scatter = NULL, dof = (double)(state->moments.labelled - run->C);
     const rer_class_moments *moments = &state->moments;
     bool whiten = model->normalizer.kind == RER_WHITEN;
-    rer_status status = rer_row_sample_pick(&sample, run, moments->n, rer_calibration_rows(run), error);
+    rer_status status = rer_row_sample_pick(sample, run, moments->n, rer_calibration_rows(run), error);
     if (status == RER_OK && whiten)
         status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
     if (status == RER_OK)
-        status = rer_within_scatter(scatter, &sample, moments, &model->normalizer, run, error);
+        status = rer_within_scatter(scatter, sample, moments, &model->normalizer, run, error);
     if (status == RER_OK && whiten && !has_scatter(scatter, run->D)) {
         free(scatter);
         scatter = NULL;
     }
     if (status == RER_OK)
-        status = set_metric(model, &state->centroid, scatter, dof, &sample, run, error);
+        status = set_metric(model, &state->centroid, scatter, dof, sample, run, error);
     free(scatter);
-    /* Other reconstructors that begin with this one have their own errors to go by. */
-    if (status == RER_OK && model->reconstructor->errors == rer_centroid_model_errors) {
-        model->state = state; /* for a moment: rer_centroid_fit owns it until all is well */
-        status = rer_calibrate_model(model, &sample, run, error);
-        model->state = NULL;
-    }
-    rer_row_sample_free(&sample);
     return status;
 }
 
-rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_means *adjust, rer_error *error)
+rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_adjust_means *adjust,
+                            rer_error *error)
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
@@ -234,7 +227,7 @@ rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_mea
         };
         memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
         model->N = state->moments.labelled;
-        status = fit_metric(model, state, run, error);
+        status = fit_metric(model, sample, state, run, error);
     }
     if (status != RER_OK) {
         rer_centroid_model_free(state);
@@ -330,9 +323,9 @@ rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors,
     return RER_OK;
 }
 
-static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
-    return rer_centroid_fit(model, run, NULL, error);
+    return rer_centroid_fit(model, sample, run, NULL, error);
 }
 
 const rer_reconstructor rer_centroid_reconstructor = {

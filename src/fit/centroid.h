@@ -70,7 +70,8 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
  * (or NULL) replaces them after the first pass, and nothing is left out then. */
 typedef rer_status rer_adjust_means(rer_class_moments *moments, const rer_normalizer *normalizer, const rer_run *run,
                                     rer_error *error);
-rer_status rer_centroid_fit(rer_model *model, const rer_run *run, rer_adjust_means *adjust, rer_error *error);
+rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_adjust_means *adjust,
+                            rer_error *error);
 int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows);
 void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
                                 void *scratch);

@@ -6,7 +6,8 @@
 #include "run.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
-typedef struct rer_tensors rer_tensors; /* core/tensors.h, named arrays of a saved model */
+typedef struct rer_tensors rer_tensors;       /* core/tensors.h, named arrays of a saved model */
+typedef struct rer_row_sample rer_row_sample; /* moments.h */
 
 struct rer_model {
     const rer_reconstructor *reconstructor;
@@ -31,7 +32,8 @@ struct rer_reconstructor {
     rer_normalize normalize; /* what --normalize auto means for it */
     bool needs_minmax;       /* and whether it can do with no other */
     bool noise_of_ratios;    /* the noise rate is the paper's eta, as in its results */
-    rer_status (*fit)(rer_model *model, const rer_run *run, rer_error *error);
+    /* All but the channel, which is fitted to the rows that are left in *sample: free it. */
+    rer_status (*fit)(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error);
     int64_t (*scratch)(const rer_model *model, int64_t rows);
     /* Once a block; `scratch` then belongs to it until its last errors call. */
     void (*prepare)(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *scratch);

@@ -21,13 +21,13 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
 rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error);
 
 /* Rows kept in memory for what is chosen by the labels seen: a class-stratified random sample. */
-typedef struct rer_row_sample {
+struct rer_row_sample {
     int64_t count;
     int64_t *row;  /* [count] ascending */
     float *x;      /* [count, D] */
     double *scale; /* [count] */
     int32_t *code; /* [count] */
-} rer_row_sample;
+};
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
                                rer_error *error);

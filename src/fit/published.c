@@ -134,9 +134,9 @@ static rer_status fit_constants(rer_class_moments *moments, const rer_normalizer
     return status;
 }
 
-static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
-    return rer_centroid_fit(model, run, fit_constants, error);
+    return rer_centroid_fit(model, sample, run, fit_constants, error);
 }
 
 const rer_reconstructor rer_published_reconstructor = {

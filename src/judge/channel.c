@@ -35,7 +35,7 @@
 #define ROBUST_POWER .7
 #define PSEUDO_COUNTS 10.0
 #define ROUNDS 16
-#define LEAST_NOISE_SHARE .05
+#define LEAST_NOISE_SHARE .1
 #define SEARCH_STEPS 9
 #define TINY 1e-12f
 

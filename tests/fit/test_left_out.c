@@ -367,8 +367,10 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
     assert_int_equal(rer_model_make(&model, m.data.D, m.data.C, &test.error), RER_OK);
     model->normalizer.kind = kind;
     model->reconstructor = rer_reconstructor_of(RER_CENTROID);
-    if (model->reconstructor->fit(model, &test.run, &test.error) != RER_OK)
+    rer_row_sample sample = {0};
+    if (model->reconstructor->fit(model, &sample, &test.run, &test.error) != RER_OK)
         fail_msg("%s", test.error.message);
+    rer_row_sample_free(&sample);
     float *d2 = allocate(m.data.N * C * (int64_t)sizeof(float)), *tile = allocate(rows * RER_CLASS_TILE * 4);
     void *scratch = allocate(model->reconstructor->scratch(model, rows)),
          *memory = allocate(rer_block_scratch(&test.run));

@@ -6,7 +6,7 @@ from scipy.special import expit, logsumexp, softmax
 
 import prototype
 
-SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, SHARE = 2, .02, .7, 10, 16, .05
+SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, SHARE = 2, .02, .7, 10, 16, .1
 
 
 def golden(f, low, high, steps):

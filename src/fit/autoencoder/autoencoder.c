@@ -150,10 +150,9 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
     return status;
 }
 
-static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     rer_class_moments moments = {0};
-    rer_row_sample sample = {0};
     rer_training training = {0};
     autoencoder_state *state = NULL;
     rer_status status = make_training(&training, run, error);
@@ -172,12 +171,9 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
         status = train_all(state, &model->normalizer, &training, run, error);
     }
     if (status == RER_OK)
-        status = rer_row_sample_pick(&sample, run, moments.n, rer_calibration_rows(run), error);
+        status = rer_row_sample_pick(sample, run, moments.n, rer_calibration_rows(run), error);
     if (status == RER_OK)
-        status = rer_within_scatter(NULL, &sample, &moments, &model->normalizer, run, error);
-    if (status == RER_OK)
-        status = rer_calibrate_model(model, &sample, run, error);
-    rer_row_sample_free(&sample);
+        status = rer_within_scatter(NULL, sample, &moments, &model->normalizer, run, error);
     rer_class_moments_free(&moments);
     return status;
 }

@@ -151,7 +151,7 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
 
 /* ---- fitting ----------------------------------------------------------------------------- */
 
-/* Directions, rank, temperature and noise; the metric is there. */
+/* Directions and rank; the metric is there. */
 static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int count, const rer_row_sample *sample,
                                 const rer_run *run, rer_error *error)
 {
@@ -178,16 +178,15 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
         status = rer_subspace_finish(subspace, error);
     }
     free(all);
-    return status == RER_OK ? rer_calibrate_model(model, sample, run, error) : status;
+    return status;
 }
 
-static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
+static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     rer_subspace *subspace = NULL;
-    rer_row_sample sample = {0};
     int32_t ranks[TRIED];
     int count = 0;
-    rer_status status = rer_centroid_fit(model, run, NULL, error);
+    rer_status status = rer_centroid_fit(model, sample, run, NULL, error);
     if (status != RER_OK)
         return status;
     void *metric = model->state;
@@ -203,14 +202,7 @@ static rer_status fit(rer_model *model, const rer_run *run, rer_error *error)
     status = list_ranks(ranks, &count, model->n, run, error);
     if (status == RER_OK)
         status = rer_subspace_set_reference(subspace, error);
-    if (status == RER_OK)
-        status = rer_row_sample_pick(&sample, run, model->n, rer_calibration_rows(run), error);
-    if (status == RER_OK) /* reads the sample's rows once more: the centroid has not kept them */
-        status = rer_within_scatter(NULL, &sample, NULL, &model->normalizer, run, error);
-    if (status == RER_OK)
-        status = fit_subspaces(model, ranks, count, &sample, run, error);
-    rer_row_sample_free(&sample);
-    return status;
+    return status == RER_OK ? fit_subspaces(model, ranks, count, sample, run, error) : status;
 }
 
 /* ---- saving ------------------------------------------------------------------------------ */
