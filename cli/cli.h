@@ -26,6 +26,7 @@ typedef struct cli_arguments {
         *column, *error_rates;
     const char *detectors;
     cli_list humans;
+    const char *class_embeddings;
     bool json, quiet, help;
 } cli_arguments;
 

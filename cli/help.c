@@ -20,21 +20,33 @@ static void print_option(const rer_option_info *info)
         printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }
 
-/* Options of one reconstructor are shown when it is the one that was chosen. */
-static bool is_shown(const rer_option_info *info, const char *reconstructor)
+/* Options of one reconstructor or detector are shown when it is the one that was chosen. */
+static bool is_shown(const rer_option_info *info, const char *reconstructor, const char *detector)
 {
-    return info->only_for == NULL || strncmp(info->only_for, "rer ", 4) == 0 ||
-           strstr(info->only_for, reconstructor) != NULL;
+    if (info->only_for == NULL)
+        return true;
+    if (strncmp(info->only_for, "rer ", 4) != 0)
+        return strstr(info->only_for, reconstructor) != NULL;
+    const char *of_detector = strchr(info->only_for + 4, ' ');
+    return of_detector == NULL || strcmp(of_detector + 1, detector) == 0;
+}
+
+static void get_option(char *text, int64_t size, const rer_options *options, const char *name)
+{
+    for (int i = 0; i < rer_options_count(); i++)
+        if (strcmp(rer_options_info(i)->name, name) == 0)
+            rer_options_get(options, i, text, size);
 }
 
 void print_command_help(const cli_command *command, const rer_options *options)
 {
     const rer_option_info *info;
-    char reconstructor[32] = "";
-    rer_options_get(options, 0, reconstructor, sizeof reconstructor);
+    char reconstructor[32] = "", detector[32] = "";
+    get_option(reconstructor, sizeof reconstructor, options, "reconstructor");
+    get_option(detector, sizeof detector, options, "detector");
     printf("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
-        if (is_shown(info, reconstructor))
+        if (is_shown(info, reconstructor, detector))
             print_option(info);
     bool on_one_line = strlen(command->examples[0]) + strlen(command->examples[1]) + 13 <= LINE_WIDTH;
     printf("examples: %s%s%s\n", command->examples[0], on_one_line ? ";  " : "\n          ", command->examples[1]);

@@ -77,6 +77,13 @@ typedef enum rer_comparison_kind {
     RER_COMPARE_LABELS,   /* the same samples: other labels */
     RER_COMPARE_DATASETS, /* different data sets */
 } rer_comparison_kind;
+typedef enum rer_detector_kind {
+    RER_DETECT_RER,
+    RER_DETECT_CONFIDENT, /* confident learning on cross-fitted logistic regression */
+    RER_DETECT_SIMIFEAT,  /* labels of near rows, by vote */
+    RER_DETECT_KNN,       /* vote of the nearest rows */
+    RER_DETECT_ZEROSHOT,  /* nearness to given embeddings of the classes */
+} rer_detector_kind;
 typedef enum rer_noise_kind {
     RER_NOISE_SYMMETRIC,  /* any other class */
     RER_NOISE_ASYMMETRIC, /* the next class, the first one after the last */
@@ -117,6 +124,14 @@ typedef struct rer_options {
     double spread, min_dist;
     double a, b; /* of the curve 1 / (1 + a d^2b); RER_AUTO: from spread and min_dist */
 
+    /* detectors */
+    int32_t detector;        /* rer_detector_kind: whose mistakenness, flags, noise rate and suggestions */
+    int32_t classifier_rows; /* of RER_DETECT_CONFIDENT: 0 as they are, 1 of unit length */
+    double classifier_c;     /* inverse of its penalty */
+    int32_t quality;         /* its score: 0 self-confidence, 1 margin */
+    int32_t prune_by;        /* its flags: 0 noise rate, 1 class, 2 both, 3 joint */
+    double temperature;      /* of RER_DETECT_ZEROSHOT */
+
     /* label noise */
     int32_t noise_type; /* rer_noise_kind */
     double noise_rate;  /* share of the labels that become wrong */
@@ -151,8 +166,9 @@ typedef struct rer_option_info {
     const char *fallback; /* default as text: "auto" */
     const char *help;
     bool is_flag;
-    const char
-        *only_for; /* reconstructors ("subspace autoencoder") or command ("rer noise") that it is for; NULL: all */
+    /* Reconstructors ("subspace autoencoder"), command ("rer noise") or command and detector
+     * ("rer analyze confident") that it is for; NULL: all. */
+    const char *only_for;
 } rer_option_info;
 
 RER_API int rer_options_count(void);
@@ -198,10 +214,11 @@ typedef struct rer_view {
 typedef struct rer_files {
     const char *features;
     const char *labels;
-    const char *label_column; /* of a CSV of features, instead of `labels` */
-    const char *class_names;  /* one name a line, in the order of the sorted labels */
-    const char *ids;          /* one name a row, carried through to the outputs */
-    const char *subsets;      /* a group for each row (split, source, annotator); table.csv:COLUMN too */
+    const char *label_column;     /* of a CSV of features, instead of `labels` */
+    const char *class_names;      /* one name a line, in the order of the sorted labels */
+    const char *ids;              /* one name a row, carried through to the outputs */
+    const char *subsets;          /* a group for each row (split, source, annotator); table.csv:COLUMN too */
+    const char *class_embeddings; /* [C, D] in the order of the sorted labels, for RER_DETECT_ZEROSHOT */
 } rer_files;
 
 typedef struct rer_dataset rer_dataset;
@@ -222,6 +239,8 @@ RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *co
 RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error);
 /* The group of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
 RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
+/* An embedding of each class [C, D], in the order of the sorted labels, for RER_DETECT_ZEROSHOT. */
+RER_API rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error);
 
 RER_API int64_t rer_dataset_rows(const rer_dataset *data);
 RER_API int64_t rer_dataset_columns(const rer_dataset *data);

@@ -74,6 +74,15 @@ static const option_row table[] = {
      NUMBER, AT(a), -1e6, 1e6},
     {{"b", "auto|X", "auto", "of the curve", false, "autoencoder"}, NUMBER, AT(b), -1e3, 1e3},
     {{"epochs", "N", "20", "draws of an edge of weight 1", false, "autoencoder"}, COUNT, AT(epochs), 1, 100000},
+    {{"detector", "rer|confident|simifeat|knn|zeroshot", "rer", "who judges the labels", false, "rer analyze"}, CHOICE, AT(detector), 0, 0},
+    {{"classifier-rows", "raw|unit", "raw", "rows of its logistic regression: as they are, or of unit length", false, "rer analyze confident"},
+     CHOICE, AT(classifier_rows), 0, 0},
+    {{"classifier-c", "X", "1", "inverse of the regression's penalty", false, "rer analyze confident"}, NUMBER, AT(classifier_c), 1e-9, 1e9},
+    {{"quality", "self-confidence|margin", "self-confidence", "score of a label", false, "rer analyze confident"},
+     CHOICE, AT(quality), 0, 0},
+    {{"prune-by", "noise-rate|class|both|joint", "noise-rate", "which labels are flagged", false, "rer analyze confident"},
+     CHOICE, AT(prune_by), 0, 0},
+    {{"temperature", "X", "0.01", "of the softmax over classes", false, "rer analyze zeroshot"}, NUMBER, AT(temperature), 1e-6, 1e6},
     {{"type", "symmetric|asymmetric|confidence|human", "symmetric", "how the new class is chosen", false, "rer noise"}, CHOICE, AT(noise_type), 0, 0},
     {{"rate", "0..1", "0.1", "share of the labels to change", false, "rer noise"}, NUMBER, AT(noise_rate), 0, 1},
     {{"sizes", "auto|N,N,...", "auto", "samples of a class to fit on; auto: 20 to 200", false, "rer scale"}, SIZES, AT(sizes), 2, 1e9},
@@ -347,8 +356,11 @@ const rer_option_info *rer_options_info(int index)
 
 bool rer_option_is_for(const rer_option_info *info, const char *command)
 {
-    bool of_command = info->only_for != NULL && strncmp(info->only_for, "rer ", 4) == 0;
-    return !of_command || strcmp(info->only_for + 4, command) == 0;
+    size_t length = strlen(command);
+    if (info->only_for == NULL || strncmp(info->only_for, "rer ", 4) != 0)
+        return true;
+    const char *name = info->only_for + 4;
+    return strncmp(name, command, length) == 0 && (name[length] == 0 || name[length] == ' ');
 }
 
 static void put_choice(char *text, int64_t size, const char *words, int32_t place)

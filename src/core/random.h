@@ -18,6 +18,8 @@ typedef enum rer_purpose {
     RER_RANDOM_CENTERS,        /* first centers of k-means */
     RER_RANDOM_NOISE_ROW = 32, /* which labels become wrong */
     RER_RANDOM_NOISE_CLASS,    /* and what they become */
+    RER_RANDOM_ROUND = 48,     /* rows that take part in a vote */
+    RER_RANDOM_TRIPLES,        /* and in a consensus */
 } rer_purpose;
 
 /* 64 random bits. */

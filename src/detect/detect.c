@@ -22,7 +22,10 @@ static const rer_detector detectors[] = {
     CONFIDENT("confident-unit-margin", "unit rows, C = 1, margin", true, 1, true),
     CONFIDENT("confident-unit-c10", "unit rows, C = 10, self-confidence", true, 10, false),
     CONFIDENT("confident-unit-c10-margin", "unit rows, C = 10, margin", true, 10, true),
+    {.name = "simifeat", .help = "SimiFeat, by vote", .run = rer_detect_simifeat},
+    {.name = "simifeat-rank", .help = "SimiFeat, by rank", .run = rer_detect_simifeat, .rank = true},
     {.name = "knn", .help = "vote of the 10 nearest neighbours by cosine", .run = rer_detect_knn},
+    {.name = "zeroshot", .help = "nearness to given embeddings of the classes", .run = rer_detect_zeroshot, .needs_class_embeddings = true},
 };
 /* clang-format on */
 
@@ -37,6 +40,21 @@ const rer_detector *rer_detector_named(const char *name)
         if (strcmp(detectors[i].name, name) == 0)
             return &detectors[i];
     return NULL;
+}
+
+bool rer_detector_of(rer_detector *detector, const rer_options *options)
+{
+    static const char *const names[] = {[RER_DETECT_CONFIDENT] = "confident",
+                                        [RER_DETECT_SIMIFEAT] = "simifeat",
+                                        [RER_DETECT_KNN] = "knn",
+                                        [RER_DETECT_ZEROSHOT] = "zeroshot"};
+    if (options->detector == RER_DETECT_RER)
+        return false;
+    *detector = *rer_detector_named(names[options->detector]);
+    detector->classifier = (rer_classifier){options->classifier_rows == 1, options->classifier_c};
+    detector->margin = options->quality == 1;
+    detector->prune = (rer_prune)options->prune_by;
+    return true;
 }
 
 /* ---- one data set ------------------------------------------------------------------------- */
@@ -80,6 +98,7 @@ void rer_detection_relabel(rer_detection *detection, const int32_t *labels)
     memcpy(run->result->given, labels != NULL ? labels : run->data->labels.codes,
            (size_t)run->N * sizeof *run->result->given);
     rer_confident_free(&detection->confident);
+    rer_consensus_free(&detection->consensus);
 }
 
 void rer_detection_close(rer_detection *detection)
@@ -90,6 +109,7 @@ void rer_detection_close(rer_detection *detection)
     rer_result_free(detection->run.result);
     rer_neighbors_free(&detection->neighbors);
     rer_confident_free(&detection->confident);
+    rer_consensus_free(&detection->consensus);
     free(detection);
 }
 
@@ -99,6 +119,14 @@ rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error)
         return RER_OK;
     rer_neighbors_free(&detection->neighbors);
     return rer_neighbors_find(&detection->neighbors, &detection->run, error);
+}
+
+rer_status rer_detection_consensus(rer_detection *detection, rer_error *error)
+{
+    rer_status status = rer_detection_neighbors(detection, error);
+    if (status != RER_OK || detection->consensus.p != NULL)
+        return status;
+    return rer_consensus_estimate(&detection->consensus, &detection->run, &detection->neighbors, error);
 }
 
 rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error)

@@ -8,6 +8,7 @@
 #define RER_DETECT_H
 
 #include "detect/confident.h"
+#include "detect/consensus.h"
 #include "detect/neighbors.h"
 
 typedef struct rer_verdict {
@@ -29,6 +30,7 @@ typedef struct rer_detection {
     rer_neighbors neighbors;
     rer_confident confident; /* of the present labels and this classifier; own NULL: none */
     rer_classifier classifier;
+    rer_consensus consensus; /* likewise; p NULL: none */
 } rer_detection;
 
 typedef struct rer_detector {
@@ -46,6 +48,9 @@ typedef struct rer_detector {
 /* The table; NULL past its end, or where no detector has the name. */
 const rer_detector *rer_detector_at(int index);
 const rer_detector *rer_detector_named(const char *name);
+
+/* The one that the options name, with their settings; false: RER_DETECT_RER. */
+bool rer_detector_of(rer_detector *detector, const rer_options *options);
 
 /* `labels` [N]: classes 0..C-1 of the data set, -1: none; NULL: the data set's own. The data set
  * must stay; labels are copied. Of the options, threads, memory, seed and drop_invalid count. */
@@ -65,6 +70,8 @@ rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
 /* Confident learning with cross-fitted logistic regression. `suggested` and `other` of it are the best
  * class other than the label and its probability. */
 rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error);
+/* The transition matrix of the present labels. */
+rer_status rer_detection_consensus(rer_detection *detection, rer_error *error);
 /* Labelled and valid. */
 static inline bool rer_is_judged(const rer_run *run, int64_t row)
 {
@@ -73,9 +80,17 @@ static inline bool rer_is_judged(const rer_run *run, int64_t row)
 
 #define RER_VOTERS 10 /* neighbours that vote */
 
+/* The label other than the row's own with most votes among its first RER_VOTERS neighbours, of equals the
+ * nearer one; -1: none. Returns its votes. */
+int32_t rer_most_voted(int32_t *class, const rer_run *run, const rer_neighbors *neighbors, int64_t row);
+
 rer_status rer_detect_confident(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
                                 rer_error *error);
 rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
                           rer_error *error);
+rer_status rer_detect_simifeat(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                               rer_error *error);
+rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                               rer_error *error);
 
 #endif

@@ -4,17 +4,17 @@
 
 #include <math.h>
 
-/* The label with most votes among the first RER_VOTERS neighbours except `without`; the nearer one
- * of equals. Returns its votes, 0 where there is none. */
-static int32_t most_voted(int32_t *class, const rer_neighbor *list, const int32_t *given, int32_t without)
+int32_t rer_most_voted(int32_t *class, const rer_run *run, const rer_neighbors *neighbors, int64_t row)
 {
+    const rer_neighbor *list = neighbors->list + row * RER_LISTED;
+    const int32_t *given = run->result->given;
     int32_t most = 0;
     *class = -1;
     for (int e = 0; e < RER_VOTERS && list[e].index >= 0; e++) {
         int32_t label = given[list[e].index], votes = 0;
         for (int other = 0; other < RER_VOTERS && list[other].index >= 0; other++)
             votes += given[list[other].index] == label;
-        if (label != without && votes > most) {
+        if (label != given[row] && votes > most) {
             most = votes;
             *class = label;
         }
@@ -32,7 +32,8 @@ rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const 
     rer_status status = rer_detection_neighbors(detection, error);
     for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
         const rer_neighbor *list = detection->neighbors.list + row * RER_LISTED;
-        int32_t own = 0, voters = 0, other = most_voted(&verdict->suggested[row], list, given, given[row]);
+        int32_t own = 0, voters = 0;
+        int32_t other = rer_most_voted(&verdict->suggested[row], run, &detection->neighbors, row);
         if (!rer_is_judged(run, row))
             continue;
         for (; voters < RER_VOTERS && list[voters].index >= 0; voters++)

@@ -212,7 +212,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
-            is_standard_input(files->class_names) + is_standard_input(files->subsets) >
+            is_standard_input(files->class_names) + is_standard_input(files->subsets) +
+            is_standard_input(files->class_embeddings) >
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
@@ -231,6 +232,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         status = open_ids(data, files, error);
     if (status == RER_OK && files->subsets != NULL)
         status = open_subsets(data, files, error);
+    if (status == RER_OK && files->class_embeddings != NULL)
+        status = rer_class_embeddings_open(data, files->class_embeddings, error);
     return status;
 }
 
@@ -355,6 +358,16 @@ rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_
     return RER_OK;
 }
 
+rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error)
+{
+    rer_array array = {.fd = -1};
+    rer_status status = wrap_view(&array, embeddings, "class embeddings", error);
+    if (status == RER_OK)
+        status = rer_class_embeddings_take(data, &array, error);
+    rer_array_close(&array);
+    return status;
+}
+
 rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
                             const rer_options *options, rer_error *error)
 {
@@ -386,5 +399,6 @@ void rer_dataset_free(rer_dataset *data)
     rer_labels_free(&data->subsets);
     rer_texts_free(&data->ids);
     free(data->origin);
+    free(data->class_embeddings);
     free(data);
 }

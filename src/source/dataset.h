@@ -12,6 +12,7 @@ struct rer_dataset {
     rer_labels labels;                           /* labels.codes NULL where none were given */
     rer_texts ids;                               /* count 0 where none were given */
     rer_labels subsets;                          /* groups of rows; codes NULL where none were given */
+    float *class_embeddings;                     /* [C, D], NULL where none were given */
     int64_t N, D;                                /* D: columns after the built-in descriptor, for pictures */
     int64_t picture[3];                          /* height, width, channels; 0 where the rows are features */
     bool hog;                                    /* pictures go through the descriptor */
@@ -31,5 +32,8 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
 /* The same data with the features in memory as float [N, D], pictures described; `data` must stay. */
 rer_status rer_dataset_load(rer_dataset **loaded, const rer_dataset *data, rer_pool *pool, rer_error *error);
 bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by that */
+/* Sets data->class_embeddings from an array [C, D], or from the file that holds it. */
+rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error);
+rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_error *error);
 
 #endif

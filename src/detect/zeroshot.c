@@ -1,0 +1,100 @@
+/* Zero-shot: the class whose given embedding is nearest. With p = softmax(cos / temperature) over the classes
+ * and its entropy H, mistakenness is (1 + m exp(-H)) / 2, m = -1 where the most probable class is the label,
+ * 1 where it is not. */
+#include "detect/detect.h"
+#include "detect/features.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct zeroshot {
+    rer_verdict *verdict;
+    const rer_run *run;
+    rer_features features;
+    float *classes; /* [C, D] of length 1 / temperature */
+    float *no_bias; /* [C] zeros */
+} zeroshot;
+
+static rer_status scale_classes(zeroshot *z, rer_error *error)
+{
+    const rer_run *run = z->run;
+    const float *given = run->data->class_embeddings;
+    int64_t C = run->C, D = run->D;
+    rer_status status = rer_allocate(&z->classes, C * D, sizeof *z->classes, "class embeddings", error);
+    if (status == RER_OK)
+        status = rer_allocate(&z->no_bias, C, sizeof *z->no_bias, "class embeddings", error);
+    for (int64_t c = 0; status == RER_OK && c < C; c++) {
+        double length = sqrt(run->kernels->sum_squares(given + c * D, D));
+        for (int64_t j = 0; j < D; j++)
+            z->classes[c * D + j] =
+                (float)((double)given[c * D + j] / (length > 0 ? length : 1) / run->options->temperature);
+    }
+    return status;
+}
+
+static void judge_row(const zeroshot *z, int64_t row, float *p)
+{
+    rer_verdict *verdict = z->verdict;
+    int32_t C = z->run->C, given = z->run->result->given[row], best = 0, other = -1;
+    double entropy = 0;
+    (void)z->run->kernels->softmax(p, z->no_bias, C);
+    for (int32_t k = 0; k < C; k++) {
+        best = p[k] > p[best] ? k : best;
+        other = k != given && (other < 0 || p[k] > p[other]) ? k : other;
+        entropy -= p[k] > 0 ? (double)p[k] * log((double)p[k]) : 0;
+    }
+    if ((z->run->result->flags[row] & RER_FLAG_INVALID) != 0)
+        return;
+    verdict->suggested[row] = other;
+    if (given < 0)
+        return;
+    verdict->flagged[row] = best != given;
+    verdict->mistakenness[row] = (1 + (best != given ? 1 : -1) * exp(-entropy)) / 2;
+}
+
+static rer_status judge_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const zeroshot *z = context;
+    int64_t C = z->run->C, D = z->run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, z->run->N - first);
+    float *p = rer_carve(&scratch, rer_min(RER_BLOCK, z->run->N) * C * (int64_t)sizeof *p);
+    const float *x = NULL;
+    rer_status status = rer_features_rows(&x, &z->features, first, count, &scratch, error);
+    if (status != RER_OK)
+        return status;
+    rer_multiply_f32(p, C, x, z->classes, count, C, D);
+    for (int64_t i = 0; i < count; i++)
+        judge_row(z, first + i, p + i * C);
+    return RER_OK;
+}
+
+rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
+                               rer_error *error)
+{
+    const rer_run *run = &detection->run;
+    zeroshot z = {.verdict = verdict, .run = run};
+    int64_t rows = rer_min(RER_BLOCK, run->N), judged = 0, flagged = 0;
+    if (run->data->class_embeddings == NULL)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "the detector %s needs an embedding of each class: --class-embeddings FILE", detector->name);
+    rer_status status = rer_features_open(&z.features, run, true, false, error);
+    if (status == RER_OK)
+        status = scale_classes(&z, error);
+    rer_job job = {.stage = "comparing with the classes",
+                   .to = 1,
+                   .items = rer_run_blocks(run),
+                   .work = judge_block,
+                   .context = &z};
+    if (status == RER_OK) {
+        job.scratch = rows * run->C * (int64_t)sizeof(float) + 64 + rer_features_scratch(&z.features, rows);
+        status = rer_pool_run(run->pool, &job, error);
+    }
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
+        judged += rer_is_judged(run, row);
+        flagged += verdict->flagged[row];
+    }
+    verdict->noise_rate = judged > 0 ? (double)flagged / (double)judged : NAN;
+    free(z.classes);
+    free(z.no_bias);
+    rer_features_close(&z.features);
+    return status;
+}
