@@ -29,7 +29,7 @@ static const file_option file_options[] = {
     {{"class-names", "FILE", "none", "one name a line, in the order of the sorted labels", false, NULL},
      offsetof(cli_arguments, class_names)},
     {{"ids", "FILE", "none", "one name a row, carried into the outputs", false, NULL}, offsetof(cli_arguments, ids)},
-    {{"class-embeddings", "FILE", "none", "a row for each sorted label, for --detector zeroshot", false, "rer analyze"},
+    {{"class-embeddings", "FILE", "none", "an embedding for each sorted label", false, "rer analyze zeroshot"},
      offsetof(cli_arguments, class_embeddings)},
     {{"label-column", "NAME", "none", "column of a CSV X with the labels, instead of y", false, NULL},
      offsetof(cli_arguments, label_column)},

@@ -1,4 +1,5 @@
 /* The pipeline: source -> fit -> score -> judge. */
+#include "detect/detect.h"
 #include "fit/calibrate.h"
 #include "judge/judge.h"
 #include "pipeline.h"
@@ -92,6 +93,8 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     double scored = rer_now();
     if (status == RER_OK)
         status = rer_judge(result, model, &sums, error);
+    if (status == RER_OK && left_out)
+        status = rer_detect_result(result, run, error);
     if (status == RER_OK && left_out)
         status = note_pictures(result, run->data, error);
     if (status == RER_OK && errors_path != NULL)

@@ -12,6 +12,7 @@ void rer_result_free(rer_result *result)
         return;
     free(result->given);
     free(result->suggested);
+    free(result->proposed);
     free(result->own);
     free(result->other);
     free(result->logit);
@@ -89,6 +90,8 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
         return sample;
     sample.is_issue = (result->flags[row] & RER_FLAG_ISSUE) != 0;
     sample.suggested = result->suggested[row];
+    if (result->proposed != NULL && result->proposed[row] >= 0)
+        sample.suggested = result->proposed[row];
     sample.predicted = rer_predicted(result, row);
     sample.best_other_error = (double)result->other[row];
     double logit = (double)result->logit[row];

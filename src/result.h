@@ -11,6 +11,7 @@ struct rer_result {
     int32_t C;
     int32_t *given;             /* [N] class, -1: no label */
     int32_t *suggested;         /* [N] nearest class other than `given`; -1: invalid row */
+    int32_t *proposed;          /* [N] what a detector other than ours suggests instead, -1: nothing; NULL: none */
     float *own;                 /* [N] own error, NaN: missing */
     float *other;               /* [N] best other error */
     float *logit;               /* [N] log odds that the given label is wrong, NaN: none; for rows without

@@ -101,15 +101,20 @@ void rer_detection_relabel(rer_detection *detection, const int32_t *labels)
     rer_consensus_free(&detection->consensus);
 }
 
+void rer_detection_clear(rer_detection *detection)
+{
+    rer_neighbors_free(&detection->neighbors);
+    rer_confident_free(&detection->confident);
+    rer_consensus_free(&detection->consensus);
+}
+
 void rer_detection_close(rer_detection *detection)
 {
     if (detection == NULL)
         return;
     rer_pool_close(detection->run.pool);
     rer_result_free(detection->run.result);
-    rer_neighbors_free(&detection->neighbors);
-    rer_confident_free(&detection->confident);
-    rer_consensus_free(&detection->consensus);
+    rer_detection_clear(detection);
     free(detection);
 }
 

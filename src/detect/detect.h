@@ -63,8 +63,14 @@ void rer_detection_close(rer_detection *detection);
 rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector, rer_error *error);
 void rer_verdict_free(rer_verdict *verdict);
 
+/* Where the options name another detector than ours: its mistakenness, flags, noise rate and suggestions
+ * replace those of a judged result. */
+rer_status rer_detect_result(rer_result *result, const rer_run *run, rer_error *error);
+
 /* ---- for the detectors -------------------------------------------------------------------- */
 
+/* Frees what was kept. */
+void rer_detection_clear(rer_detection *detection);
 /* The K = RER_LISTED nearest labelled rows of every row, by cosine; made when first asked for. */
 rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
 /* Confident learning with cross-fitted logistic regression. `suggested` and `other` of it are the best

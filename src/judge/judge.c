@@ -151,7 +151,7 @@ static rer_status flag_budget(rer_result *result, rer_error *error)
     return RER_OK;
 }
 
-static rer_status set_flags(rer_result *result, rer_error *error)
+rer_status rer_judge_flags(rer_result *result, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
     const rer_options *options = &result->options;
@@ -235,7 +235,7 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
     count_rows(result);
     set_ratios(result, sums);
     set_noise_rate(result, model);
-    rer_status status = set_flags(result, error);
+    rer_status status = rer_judge_flags(result, error);
     result->summary.expected_wrong = sum_flagged(result);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);

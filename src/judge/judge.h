@@ -14,6 +14,8 @@ double rer_noise_rate(double chi0, double chi_rand);
 /* The paper's threshold on chi. */
 double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_max);
 
+/* Flags by budget or threshold, as the options say; none may be flagged before. */
+rer_status rer_judge_flags(rer_result *result, rer_error *error);
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
 rer_status rer_judge_classes(rer_result *result, rer_error *error);
 

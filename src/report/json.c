@@ -59,6 +59,7 @@ static json_t *add_counts(json_t *root, const rer_summary *summary)
 
 static json_t *add_settings(json_t *root, const rer_result *result)
 {
+    root = add_option(root, &result->options, "detector");
     root = add_option(root, &result->options, "reconstructor");
     root = add_option(root, &result->options, "normalize");
     root = rer_json_add_real(root, "shrinkage", result->summary.shrinkage);

@@ -46,8 +46,8 @@ class Zeroshot(DetectorCase):
         np.testing.assert_allclose([float(row["mistakenness"]) for row in rows], wrong, atol=2e-5)
         flagged = np.array([row["is_label_issue"] == "true" for row in rows])
         np.testing.assert_array_equal(flagged, wrong > .5)
-        predicted = np.array([int(row["predicted_label"]) for row in rows])
-        np.testing.assert_array_equal(predicted[flagged], suggested[flagged])
+        suggested_labels = np.array([int(row["suggested_label"] or -1) for row in rows])
+        np.testing.assert_array_equal(suggested_labels[flagged], suggested[flagged])
         with open(self.path("out/summary.json")) as file:
             summary = json.load(file)
         self.assertEqual(summary["detector"], "zeroshot")

@@ -18,6 +18,7 @@ OTHER_COMMANDS = re.compile(rf"^ {{4}}.*{OTHERS}.*$|`[^`]*{OTHERS}[^`]*`", re.M)
 
 
 RECONSTRUCTORS = ("centroid", "subspace", "autoencoder", "published")
+DETECTORS = ("confident", "simifeat", "knn", "zeroshot")
 
 
 def help_of(*words):
@@ -25,11 +26,13 @@ def help_of(*words):
 
 
 def listed(command):
-    """Options that the help of a command lists, with their defaults; those of one reconstructor are
-    listed where it is named."""
+    """Options that the help of a command lists, with their defaults; those of one reconstructor or
+    detector are listed where it is named."""
     pages = [help_of(command)]
     if command in ("analyze", "sweep"):
         pages += [help_of(command, "--reconstructor", name) for name in RECONSTRUCTORS]
+    if command == "analyze":
+        pages += [help_of(command, "--detector", name) for name in DETECTORS]
     return dict(re.findall(r"^  (--[a-z-]+).* \[(.*)\]$", "\n".join(pages), re.M))
 
 
