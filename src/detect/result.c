@@ -44,6 +44,7 @@ static rer_status take_verdict(rer_result *result, rer_verdict *verdict, rer_err
     }
     result->summary.n_issues = 0;
     result->summary.noise_rate = verdict->noise_rate;
+    result->summary.noise_low = result->summary.noise_high = NAN;
     rer_status status = RER_OK;
     if (options->budget >= 0 || options->threshold >= 0)
         status = rer_judge_flags(result, error);
