@@ -30,6 +30,14 @@ static void replace_class_sums(rer_result *result, const rer_verdict *verdict)
     }
 }
 
+static double sum_flagged(const rer_result *result, const rer_verdict *verdict)
+{
+    double sum = 0;
+    for (int64_t row = 0; row < result->N; row++)
+        sum += (result->flags[row] & RER_FLAG_ISSUE) != 0 ? verdict->mistakenness[row] : 0;
+    return sum;
+}
+
 /* The verdict's suggestions go over to the result. */
 static rer_status take_verdict(rer_result *result, rer_verdict *verdict, rer_error *error)
 {
@@ -53,6 +61,7 @@ static rer_status take_verdict(rer_result *result, rer_verdict *verdict, rer_err
     if (status != RER_OK)
         return status;
     replace_class_sums(result, verdict);
+    result->summary.expected_wrong = sum_flagged(result, verdict);
     free(result->proposed);
     result->proposed = verdict->suggested;
     verdict->suggested = NULL;

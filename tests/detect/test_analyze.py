@@ -64,6 +64,7 @@ class Analyze(DetectorCase):
                 self.assertEqual(summary["n_issues"], flagged.sum())
                 self.assertAlmostEqual(summary["noise_rate"], verdict.noise_rate, 9)
                 self.assertIsNone(summary["threshold"])
+                self.assertAlmostEqual(summary["expected_wrong"], wrong[flagged].sum(), 6)
                 self.assertTrue(any(name in note for note in summary["notes"]))
                 for kept in ("rer", "own_error", "predicted_label"):  # the reconstructor's
                     self.assertEqual([row[kept] for row in samples], [row[kept] for row in ours[0]])
