@@ -9,7 +9,9 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
                        .subsets = arguments->subsets,
-                       .class_embeddings = arguments->class_embeddings};
+                       .class_embeddings = arguments->class_embeddings,
+                       .images = arguments->images,
+                       .texts = arguments->texts};
     if (files.labels == NULL && files.label_column == NULL)
         return fail(error, RER_BAD_USAGE, "labels are missing: rer analyze %s y.npy, or --label-column NAME of a CSV",
                     files.features);

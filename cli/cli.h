@@ -22,8 +22,8 @@ typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
     rer_options options;
-    const char *out, *save_model, *errors, *class_names, *ids, *label_column, *over, *features, *human, *subsets,
-        *column, *error_rates;
+    const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
+        *features, *human, *subsets, *column, *error_rates;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings;
@@ -42,7 +42,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
-    bench_command;
+    bench_command, apply_command;
 
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
 /* The option tables of a command one after the other; NULL past the last. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command, &compare_command,
-                                              &sweep_command,   &noise_command, &bench_command};
+                                              &sweep_command,   &noise_command, &bench_command, &apply_command};
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

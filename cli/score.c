@@ -8,7 +8,9 @@ static rer_status open_data(cli_job *job, rer_error *error)
                        .labels = arguments->n_files > 2 ? arguments->files[2] : NULL,
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
-                       .ids = arguments->ids};
+                       .ids = arguments->ids,
+                       .images = arguments->images,
+                       .texts = arguments->texts};
     if (files.labels != NULL && files.label_column != NULL)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);

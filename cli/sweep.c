@@ -131,7 +131,7 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors", "ids", "class-names", "json", NULL};
+static const char *const refused[] = {"save-model", "errors", "ids", "images", "texts", "class-names", "json", NULL};
 
 const cli_command sweep_command = {
     .name = "sweep",

@@ -3,8 +3,10 @@
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
 list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
 include(cmake/embed.cmake)
-rer_embed(RER_SOURCES rer_report_html src/report/report.html)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
+rer_embed(RER_SOURCES rer_report_js src/report/report.js)
+rer_embed(RER_SOURCES rer_review_html src/report/review.html)
+rer_embed(RER_SOURCES rer_classes_html src/report/classes.html)
 rer_embed(RER_SOURCES rer_chart_css src/report/chart.css)
 rer_embed(RER_SOURCES rer_frame_css src/report/frame.css)
 rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
@@ -24,7 +26,8 @@ if(RER_SANITIZE)
     endif()
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
-                      PkgConfig::PNG ${CSV_LIBRARY} ${LBFGS_LIBRARY} ${OPENBLAS_LIBRARY} m)
+                      PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
+                      ${OPENBLAS_LIBRARY} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free)
 if(HDF5_FOUND)

@@ -91,10 +91,11 @@ typedef enum rer_noise_kind {
     RER_NOISE_HUMAN,      /* what another file of labels says */
 } rer_noise_kind;
 
-/* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE where an option allows it. */
+/* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE, "off" is RER_OFF where an option allows it. */
 #define RER_AUTO (-1e300)
 #define RER_PAPER (-2e300)
 #define RER_FREE (-3e300)
+#define RER_OFF (-4e300)
 
 typedef struct rer_options {
     int32_t reconstructor; /* rer_reconstructor_kind */
@@ -135,6 +136,9 @@ typedef struct rer_options {
     /* label noise */
     int32_t noise_type; /* rer_noise_kind */
     double noise_rate;  /* share of the labels that become wrong */
+
+    /* corrected labels */
+    double automatic; /* RER_OFF, or the probability above which suggestions are applied */
 
     /* rer_scale */
     int32_t sizes[16]; /* samples of a class, ascending, 0 past the last; all 0: auto */
@@ -219,6 +223,8 @@ typedef struct rer_files {
     const char *ids;              /* one name a row, carried through to the outputs */
     const char *subsets;          /* a group for each row (split, source, annotator); table.csv:COLUMN too */
     const char *class_embeddings; /* [C, D] in the order of the sorted labels, for RER_DETECT_ZEROSHOT */
+    const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
+    const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
 } rer_files;
 
 typedef struct rer_dataset rer_dataset;
@@ -241,6 +247,16 @@ RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids
 RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
 /* An embedding of each class [C, D], in the order of the sorted labels, for RER_DETECT_ZEROSHOT. */
 RER_API rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error);
+
+/* What report.html shows of a row. Pictures: a folder of .jpg, .png or .webp files (named by the ids where
+ * there are ids, else N of them in the order of their names, folder by folder), a text with one file name
+ * a line, or uint8 [N, H, W] or [N, H, W, 1..4] in any format that holds arrays. Texts: FILE.txt with one
+ * a line, FILE.csv, FILE.tsv or FILE.jsonl, with :COLUMN behind it (else the only one, or "text"). Files
+ * are read when the report is written; pictures in memory must stay until then, texts are copied. */
+RER_API rer_status rer_dataset_open_images(rer_dataset *data, const char *path, rer_error *error);
+RER_API rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer_error *error);
+RER_API rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error *error);
+RER_API rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, int64_t count, rer_error *error);
 
 RER_API int64_t rer_dataset_rows(const rer_dataset *data);
 RER_API int64_t rer_dataset_columns(const rer_dataset *data);
@@ -364,6 +380,9 @@ RER_API const char *rer_result_note(const rer_result *result, int index);
 /* Writes samples.csv, classes.csv, summary.json and report.html (and the files of the details, where there
  * are some) into a folder, made if missing: all of them or, on an error, none. */
 RER_API rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error);
+/* The report alone, at any path. */
+RER_API rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path,
+                                     rer_error *error);
 /* summary.json as text; free() it. */
 RER_API rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error);
 
@@ -413,6 +432,30 @@ RER_API const rer_pair_detail *rer_result_pair_detail(const rer_result *result, 
 /* Labelled rows of the smallest (or largest) chi, the most extreme first: at most `count`, returns how many. */
 RER_API rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows,
                                        int64_t *found, rer_error *error);
+
+/* ---- corrected labels --------------------------------------------------------------------- */
+
+typedef struct rer_apply_files {
+    const char *labels;       /* those that were judged */
+    const char *label_column; /* of a table, or NULL */
+    const char *class_names;  /* as given to rer analyze, for a folder of results; or NULL */
+    const char *decisions;    /* decisions.csv of report.html, or the folder of results with `automatic` */
+    const char *out;          /* for the corrected labels, in the form of `labels` (.npy, or one a line) ... */
+    const char *weights;      /* ... or for weights [N] of the labels as they are, instead */
+} rer_apply_files;
+
+typedef struct rer_apply_summary {
+    int64_t n_rows, n_decisions;
+    int64_t n_kept, n_changed, n_dropped; /* n_changed: of those with a label and those without */
+    int64_t n_without_suggestion;         /* rows above the probability that were not flagged, and so stay */
+} rer_apply_summary;
+
+/* Applies decisions to the labels that they were made for: others are refused, by their checksum and row
+ * by row. A dropped sample gets no label (-1, NaN or an empty text). With options->automatic, all
+ * suggestions of a folder of results above that probability are applied instead. Weights: of decisions, 0
+ * where the label was found wrong or dropped, else 1; of results, the probability that the label is right. */
+RER_API rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
+                             rer_error *error);
 
 /* ---- label noise ------------------------------------------------------------------------- */
 

@@ -13,7 +13,7 @@ typedef enum option_kind {
     CHOICE, /* int32_t: place in `metavar`, split at '|' */
     COUNT,  /* int32_t low..high */
     WHOLE,  /* int64_t low..high */
-    NUMBER, /* double low..high, or "auto" and, where metavar has it, "paper" */
+    NUMBER, /* double low..high, or one of `number_words` where metavar has it */
     AMOUNT, /* double and bool: N or P%, or "auto" */
     SIZE,   /* int64_t bytes: 2G, 300M, or 0 */
     LIST,   /* int32_t [4]: whole numbers low..high, 0 past the last */
@@ -99,6 +99,8 @@ static const option_row table[] = {
     {{"bootstrap", "N", "1000", "resamples for the intervals of differences in AUROC; 0: none", false, "rer bench"}, COUNT, AT(bootstrap), 0, 100000},
     {{"mode", "auto|samples|labels|datasets", "auto", "same samples; other labels; different data sets", false, "rer compare"},
      CHOICE, AT(comparison), 0, 0},
+    {{"auto", "off|0..1", "off", "take all suggestions of RESULTS above this probability", false, "rer apply"},
+     NUMBER, AT(automatic), 0, 1},
 };
 /* clang-format on */
 
@@ -160,16 +162,32 @@ static rer_status set_whole(const option_row *row, rer_options *options, const c
     return RER_OK;
 }
 
+/* Words that stand for a number. */
+typedef struct number_word {
+    const char *name;
+    double value;
+} number_word;
+
+static const number_word number_words[] = {
+    {"auto", RER_AUTO}, {"paper", RER_PAPER}, {"free", RER_FREE}, {"off", RER_OFF}};
+
+enum { N_WORDS = sizeof number_words / sizeof number_words[0] };
+
+static const number_word *find_number_word(const char *text)
+{
+    for (int i = 0; i < N_WORDS; i++)
+        if (strcmp(number_words[i].name, text) == 0)
+            return &number_words[i];
+    return NULL;
+}
+
 static rer_status set_number(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     double value;
     const char *rest;
-    if (strcmp(text, "auto") == 0 && find_choice(row->info.metavar, "auto") >= 0)
-        value = RER_AUTO;
-    else if (strcmp(text, "paper") == 0 && find_choice(row->info.metavar, "paper") >= 0)
-        value = RER_PAPER;
-    else if (strcmp(text, "free") == 0 && find_choice(row->info.metavar, "free") >= 0)
-        value = RER_FREE;
+    const number_word *word = find_number_word(text);
+    if (word != NULL && find_choice(row->info.metavar, text) >= 0)
+        value = word->value;
     else if (!parse_number(text, &value, &rest) || *rest != 0 || value < row->low || value > row->high) {
         char quoted[80];
         return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not %s; a number may be from %g to %g", row->info.name,
@@ -372,8 +390,11 @@ static void put_choice(char *text, int64_t size, const char *words, int32_t plac
 
 static void put_number(char *text, int64_t size, double value, const char *unit)
 {
-    if (value == RER_AUTO || value == RER_PAPER || value == RER_FREE)
-        (void)snprintf(text, (size_t)size, "%s", value == RER_AUTO ? "auto" : value == RER_PAPER ? "paper" : "free");
+    const number_word *word = number_words + N_WORDS;
+    while (word > number_words && word[-1].value != value)
+        word--;
+    if (word > number_words)
+        (void)snprintf(text, (size_t)size, "%s", word[-1].name);
     else
         (void)snprintf(text, (size_t)size, "%.15g%s", value, unit);
 }

@@ -155,6 +155,17 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
     return buffer;
 }
 
+uint64_t rer_checksum(uint64_t hash, const void *data, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, (const char *)data + i, (size_t)rer_min(8, bytes - i));
+        hash = (hash ^ word) * 0x100000001B3u;
+        hash ^= hash >> 32; /* else high bits never reach low ones */
+    }
+    return hash;
+}
+
 double rer_now(void)
 {
     struct timespec time;

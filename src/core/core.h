@@ -40,6 +40,10 @@ static inline int64_t rer_max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* FNV-1a over words of 64 bits, the last one filled up with zeros; begin with RER_CHECKSUM_START. */
+#define RER_CHECKSUM_START 0xCBF29CE484222325u
+uint64_t rer_checksum(uint64_t hash, const void *data, int64_t bytes);
+
 double rer_now(void); /* seconds, monotonic */
 
 #endif

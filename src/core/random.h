@@ -20,6 +20,7 @@ typedef enum rer_purpose {
     RER_RANDOM_NOISE_CLASS,    /* and what they become */
     RER_RANDOM_ROUND = 48,     /* rows that take part in a vote */
     RER_RANDOM_TRIPLES,        /* and in a consensus */
+    RER_RANDOM_EXAMPLE = 56,   /* which rows are shown as examples */
 } rer_purpose;
 
 /* 64 random bits. */

@@ -192,10 +192,10 @@ static void put_line(const rer_plot *p, const char *class, double x1, double y1,
     rer_put(p->writer, "<line class=\"");
     rer_put(p->writer, class);
     rer_put(p->writer, "\"");
-    rer_put_place(p->writer, "x1", x1);
-    rer_put_place(p->writer, "y1", y1);
-    rer_put_place(p->writer, "x2", x2);
-    rer_put_place(p->writer, "y2", y2);
+    rer_put_attribute(p->writer, "x1", x1);
+    rer_put_attribute(p->writer, "y1", y1);
+    rer_put_attribute(p->writer, "x2", x2);
+    rer_put_attribute(p->writer, "y2", y2);
     rer_put(p->writer, "/>\n");
 }
 

@@ -17,7 +17,8 @@
  * Inside a page the colours come from the classes of chart.css (the frame of frame.h has it), so that
  * light, dark and print follow the page. All texts are escaped here; give them as the user wrote them.
  * Series are told apart by the shape of their points and by dashes too, not by colour alone. A number
- * that cannot be shown (NaN, infinite, not above 0 on a log axis) is left out: a line breaks there. */
+ * that cannot be shown (NaN, infinite, not above 0 on a log axis, outside the range that was given) is left
+ * out: a line breaks there. */
 #ifndef RER_CHART_H
 #define RER_CHART_H
 
@@ -96,6 +97,11 @@ rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error
  * last bin, NaN to none. edges [bins + 1] may be NULL. */
 void rer_histogram_count(const double *values, int64_t n, double low, double high, int64_t bins, double *edges,
                          double *counts);
+
+/* name="value" of an attribute in pixels, with a space before it. */
+void rer_put_attribute(rer_writer *writer, const char *name, double value);
+/* Widens low..high to the round numbers that an axis of its own would end at. */
+void rer_chart_widen(double *low, double *high);
 
 #define RER_CHART_TEXT 48
 /* A number with a fixed count of decimals and commas between thousands, a dash for NaN; the same in

@@ -25,8 +25,6 @@ const char *rer_tick_text(char text[RER_CHART_TEXT], double value, double step, 
 const char *rer_value_text(char text[RER_CHART_TEXT], double value, bool percent);
 
 void rer_put_pixel(rer_writer *writer, double value); /* two decimals at most */
-/* name="value" of an attribute in pixels, with a space before it. */
-void rer_put_place(rer_writer *writer, const char *name, double value);
 /* User text of at most `most` characters, "…" at the end of what was cut. */
 void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
 int64_t rer_text_length(const char *text); /* characters */

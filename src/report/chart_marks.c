@@ -105,9 +105,9 @@ void rer_plot_shape(const rer_plot *p, int color, double x, double y, double r)
     if (shape == NULL) {
         rer_put(p->writer, "<circle");
         rer_plot_class(p, "dot", color, "");
-        rer_put_place(p->writer, "cx", x);
-        rer_put_place(p->writer, "cy", y);
-        rer_put_place(p->writer, "r", r);
+        rer_put_attribute(p->writer, "cx", x);
+        rer_put_attribute(p->writer, "cy", y);
+        rer_put_attribute(p->writer, "r", r);
     } else {
         rer_put(p->writer, "<polygon");
         rer_plot_class(p, "dot", color, "");
@@ -195,10 +195,10 @@ void rer_plot_rectangle(const rer_plot *p, int color, double x1, double y1, doub
 {
     rer_put(p->writer, "<rect");
     rer_plot_class(p, "bar", color, "");
-    rer_put_place(p->writer, "x", fmin(x1, x2));
-    rer_put_place(p->writer, "y", fmin(y1, y2));
-    rer_put_place(p->writer, "width", fabs(x2 - x1));
-    rer_put_place(p->writer, "height", fabs(y2 - y1));
+    rer_put_attribute(p->writer, "x", fmin(x1, x2));
+    rer_put_attribute(p->writer, "y", fmin(y1, y2));
+    rer_put_attribute(p->writer, "width", fabs(x2 - x1));
+    rer_put_attribute(p->writer, "height", fabs(y2 - y1));
     rer_put(p->writer, ">");
 }
 

@@ -10,7 +10,10 @@ extern const char rer_chart_css[];
 
 bool rer_axis_scale_shows(const rer_axis_scale *scale, double value)
 {
-    return isfinite(value) && (!scale->log || value > 0);
+    if (!isfinite(value) || (scale->log && value <= 0))
+        return false;
+    double place = scale->log ? log10(value) : value, slack = 1e-9 * (scale->high - scale->low);
+    return place >= scale->low - slack && place <= scale->high + slack;
 }
 
 double rer_axis_scale_at(const rer_axis_scale *scale, double value)
@@ -105,6 +108,11 @@ void rer_ticks_widen(double *low, double *high, bool log, int wanted)
         *low = floor(*low / step + 1e-9) * step;
         *high = ceil(*high / step - 1e-9) * step;
     }
+}
+
+void rer_chart_widen(double *low, double *high)
+{
+    rer_ticks_widen(low, high, false, 12);
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------- */
@@ -203,7 +211,7 @@ void rer_put_pixel(rer_writer *writer, double value)
     rer_put_bytes(writer, text, used);
 }
 
-void rer_put_place(rer_writer *writer, const char *name, double value)
+void rer_put_attribute(rer_writer *writer, const char *name, double value)
 {
     rer_put(writer, " ");
     rer_put(writer, name);
@@ -251,8 +259,8 @@ void rer_put_label(rer_writer *writer, const char *class, double x, double y, co
     rer_put(writer, "<text class=\"");
     rer_put(writer, class);
     rer_put(writer, "\"");
-    rer_put_place(writer, "x", x);
-    rer_put_place(writer, "y", y);
+    rer_put_attribute(writer, "x", x);
+    rer_put_attribute(writer, "y", y);
     rer_put(writer, ">");
     rer_put_cut(writer, text, most);
     if (rer_text_length(text) > most) {
@@ -276,8 +284,8 @@ void rer_svg_start(rer_writer *writer, double width, double height, const char *
     rer_put(writer, " ");
     rer_put_pixel(writer, height);
     rer_put(writer, "\"");
-    rer_put_place(writer, "width", width);
-    rer_put_place(writer, "height", height);
+    rer_put_attribute(writer, "width", width);
+    rer_put_attribute(writer, "height", height);
     if (!alone) {
         rer_put(writer, ">\n");
         return;

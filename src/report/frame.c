@@ -2,6 +2,7 @@
 #include "report/frame.h"
 
 #include <math.h>
+#include <string.h>
 
 extern const char rer_frame_css[], rer_frame_css_sha256[], rer_chart_css[], rer_chart_css_sha256[];
 extern const char rer_frame_js[], rer_frame_js_sha256[];
@@ -157,12 +158,20 @@ void rer_frame_facts_end(rer_writer *writer)
     rer_put(writer, "</dl>\n");
 }
 
+/* Options of one reconstructor are told where it is the one that ran. */
+static bool is_for_reconstructor(const rer_option_info *info, const rer_options *options)
+{
+    char name[32] = "";
+    rer_options_get(options, 0, name, sizeof name);
+    return info->only_for == NULL || strncmp(info->only_for, "rer ", 4) == 0 || strstr(info->only_for, name) != NULL;
+}
+
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command)
 {
     rer_frame_facts_start(writer);
     for (int i = 0; i < rer_options_count(); i++) {
         char text[128];
-        if (!rer_option_is_for(rer_options_info(i), command))
+        if (!rer_option_is_for(rer_options_info(i), command) || !is_for_reconstructor(rer_options_info(i), options))
             continue;
         rer_options_get(options, i, text, sizeof text);
         rer_frame_fact(writer, rer_options_info(i)->name, text);

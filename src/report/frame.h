@@ -85,7 +85,7 @@ void rer_frame_table_end(rer_writer *writer);
 void rer_frame_facts_start(rer_writer *writer);
 void rer_frame_fact(rer_writer *writer, const char *name, const char *value);
 void rer_frame_facts_end(rer_writer *writer);
-/* All options that `command` has ("analyze"), as facts. */
+/* All options that `command` ("analyze") and the chosen reconstructor have, as facts. */
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command);
 
 typedef rer_status rer_frame_putter(rer_writer *writer, const void *context);

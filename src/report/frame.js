@@ -15,14 +15,22 @@
     }
     nav.append(list);
     nav.hidden = list.children.length < 2;
-    if (!("IntersectionObserver" in window)) return;
-    const seen = new IntersectionObserver((entries) => {
-      for (const entry of entries)
-        if (entry.isIntersecting)
-          for (const link of list.querySelectorAll("a"))
-            link.classList.toggle("here", link.hash === "#" + entry.target.id);
-    }, { rootMargin: "0px 0px -75% 0px" });
-    for (const heading of document.querySelectorAll("h2[id]")) seen.observe(heading);
+    const headings = Array.from(document.querySelectorAll("h2[id]"));
+    const mark = () => {
+      const here = headings.filter((heading) => heading.getBoundingClientRect().top < 140).pop();
+      for (const link of list.querySelectorAll("a")) {
+        const isHere = here !== undefined && link.hash === "#" + here.id;
+        link.classList.toggle("here", isHere);
+        if (isHere) link.setAttribute("aria-current", "location");
+        else link.removeAttribute("aria-current");
+      }
+    };
+    let waiting = false;
+    addEventListener("scroll", () => {
+      if (!waiting) requestAnimationFrame(() => { waiting = false; mark(); });
+      waiting = true;
+    }, { passive: true });
+    mark();
   }
 
   function keyOf(row, column) {

@@ -2,6 +2,7 @@
 #include "report/chart_draw.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { NAME_MAX = 24, LETTER = 7, LABELLED_MAX = 60 };
 
@@ -79,6 +80,8 @@ static const char *cell_text(char text[RER_CHART_TEXT], const rer_heatmap *map, 
 {
     if (map->is_integer)
         return rer_tick_text(text, value, 1, false);
+    if (map->percent && value < .0005)
+        return strcpy(text, "< 0.1 %");
     return map->percent ? rer_tick_text(text, value, value < .0995 ? .001 : .01, true)
                         : rer_tick_text(text, value, .01, false);
 }
@@ -90,11 +93,11 @@ static void put_cell(const grid *g, int64_t row, int64_t column, double value)
     double gap = g->cell_width > 12 ? 1 : 0;
     double strength = g->high > 0 ? fmin(1, fmax(0, value / g->high)) : 0;
     rer_put(g->writer, "<rect class=\"heat\"");
-    rer_put_place(g->writer, "x", x + gap);
-    rer_put_place(g->writer, "y", y + gap);
-    rer_put_place(g->writer, "width", g->cell_width - 2 * gap);
-    rer_put_place(g->writer, "height", g->cell_height - 2 * gap);
-    rer_put_place(g->writer, "fill-opacity", fmax(strength, .01));
+    rer_put_attribute(g->writer, "x", x + gap);
+    rer_put_attribute(g->writer, "y", y + gap);
+    rer_put_attribute(g->writer, "width", g->cell_width - 2 * gap);
+    rer_put_attribute(g->writer, "height", g->cell_height - 2 * gap);
+    rer_put_attribute(g->writer, "fill-opacity", fmax(strength, .01));
     rer_put(g->writer, "><title>");
     put_name(g, &g->map->y, row);
     rer_put(g->writer, " → ");

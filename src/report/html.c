@@ -1,69 +1,36 @@
-/* report.html: report.html's template with each {{name}} replaced by what the function of that
- * name writes. One file without scripts or network: the Content-Security-Policy allows the style
- * sheet (by its hash) and pictures inside the file, and everything that users wrote is escaped. */
+/* report.html: the answer first, then the suspects for review, the classes, the data set. The static parts
+ * are written here; the suspects and the table of classes are drawn by report.js from the data that
+ * page_data.c leaves in the page. One file without network: the policy allows its own style sheets and
+ * scripts by their hashes, and pictures inside the file; everything that users wrote is escaped. */
 #include "report/page.h"
 
 #include <math.h>
 #include <string.h>
 
-extern const char rer_report_html[], rer_report_css[], rer_report_css_sha256[];
+extern const char rer_report_css[], rer_report_css_sha256[], rer_report_js[], rer_report_js_sha256[];
+extern const char rer_review_html[], rer_classes_html[];
 
-static rer_status put_style_hash(const rer_page *page)
+#define ROOM ((int64_t)6 << 20) /* bytes of pictures: 8 MiB as base64 */
+
+/* ---- the answer ------------------------------------------------------------------------------- */
+
+static int64_t count_wrong(const rer_summary *summary)
 {
-    rer_put(page->writer, rer_report_css_sha256);
-    return RER_OK;
+    return isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
 }
 
-static rer_status put_style(const rer_page *page)
+static void write_headline(char *text, size_t size, const rer_summary *summary)
 {
-    rer_put(page->writer, rer_report_css);
-    return RER_OK;
-}
-
-static rer_status put_version(const rer_page *page)
-{
-    rer_put(page->writer, rer_version());
-    return RER_OK;
-}
-
-static rer_status put_name(const rer_page *page)
-{
-    const char *name = page->data->features.name;
-    rer_put_html(page->writer, name != NULL ? name : "data in memory");
-    return RER_OK;
-}
-
-static rer_status put_headline(const rer_page *page)
-{
-    const rer_summary *summary = &page->result->summary;
-    rer_writer *writer = page->writer;
-    if (summary->n_labelled == 0) {
-        rer_put_count(writer, summary->n_samples);
-        rer_put(writer, " rows without labels: each has a suggested one in samples.csv");
-        return RER_OK;
-    }
-    int64_t wrong = isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
-    rer_put(writer, wrong == 0 ? "Hardly any of the " : "About ");
-    if (wrong > 0) {
-        rer_put_count(writer, wrong);
-        rer_put(writer, " of the ");
-    }
-    rer_put_count(writer, summary->n_labelled);
-    rer_put(writer, " labels look wrong");
-    if (wrong > 0) {
-        rer_put(writer, " (");
-        rer_put_percent(writer, summary->noise_rate);
-        rer_put(writer, ")");
-    }
-    return RER_OK;
-}
-
-static rer_status put_explanation(const rer_page *page)
-{
-    rer_put(page->writer,
-            "Each sample is compared with a model of every class, its own one fitted without it. A label is "
-            "suspicious where another class fits the sample better than its own.");
-    return RER_OK;
+    char wrong[RER_CHART_TEXT], all[RER_CHART_TEXT];
+    int64_t n = summary->n_labelled, count = count_wrong(summary);
+    (void)rer_fixed_text(wrong, (double)count, 0);
+    (void)rer_fixed_text(all, (double)(n > 0 ? n : summary->n_samples), 0);
+    if (n == 0)
+        (void)snprintf(text, size, "%s rows without labels: each has a suggested one in samples.csv", all);
+    else if (count == 0)
+        (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
+    else
+        (void)snprintf(text, size, "About %s of the %s labels look wrong", wrong, all);
 }
 
 static void start_number(rer_writer *writer, const char *title)
@@ -75,126 +42,220 @@ static void start_number(rer_writer *writer, const char *title)
 
 static void end_number(rer_writer *writer, const char *explanation)
 {
-    rer_put(writer, "<small>");
+    rer_put(writer, "</dd><dd class=\"small\">");
     rer_put(writer, explanation);
-    rer_put(writer, "</small></dd></div>\n");
+    rer_put(writer, "</dd></div>\n");
 }
 
-static void put_count_number(rer_writer *writer, const char *title, int64_t value, const char *explanation)
+/* A value on a line from 0 to 1, with words at both ends. */
+static void put_scale(rer_writer *writer, double value)
 {
-    start_number(writer, title);
-    rer_put_count(writer, value);
-    end_number(writer, explanation);
+    double at = 7 + 186 * fmax(0, fmin(1, value));
+    rer_put(writer,
+            "<svg class=\"scale\" viewBox=\"0 0 200 14\" aria-hidden=\"true\" preserveAspectRatio=\"none\">"
+            "<path class=\"scale-line\" d=\"M3 7H197\"/><ellipse class=\"scale-mark\" cy=\"7\" rx=\"6\" ry=\"6\"");
+    rer_put_attribute(writer, "cx", at);
+    rer_put(writer, "/></svg><span class=\"ends\"><span>trivial</span><span>hopeless</span></span>");
 }
 
-static rer_status put_numbers(const rer_page *page)
+static const char *difficulty_word(double difficulty)
+{
+    static const struct {
+        double below;
+        const char *word;
+    } words[] = {{.02, "trivial"}, {.1, "easy"}, {.25, "moderate"}, {.5, "hard"}, {INFINITY, "very hard"}};
+    int i = 0;
+    while (difficulty >= words[i].below)
+        i++;
+    return words[i].word;
+}
+
+static void put_wrong_labels(const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
-    rer_put(writer, "<dl class=\"numbers\">\n");
-    put_count_number(writer, "Samples", summary->n_samples, "rows of the input");
-    put_count_number(writer, "Classes", summary->n_classes, "different labels");
-    put_count_number(writer, "Features", summary->n_features,
-                     page->data->hog ? "of the built-in picture descriptor" : "columns of the input");
-    put_count_number(writer, "Flagged", summary->n_issues, "look at these first");
-    start_number(writer, "Difficulty χ");
-    rer_put_decimal(writer, summary->chi);
-    end_number(writer, "own error / best other; 1 is hopeless");
-    start_number(writer, "Nearest-class error");
+    double n = (double)summary->n_labelled;
+    start_number(writer, "Probably wrong labels");
+    rer_put_count(writer, count_wrong(summary));
+    rer_put(writer, "</dd><dd class=\"small\">");
+    rer_put_percent(writer, summary->noise_rate);
+    rer_put(writer, " of the labels, found or not");
+    if (!isnan(summary->noise_low) && !isnan(summary->noise_high)) {
+        rer_put(writer, "; with 90 % certainty ");
+        rer_put_count(writer, llround(summary->noise_low * n));
+        rer_put(writer, " to ");
+        rer_put_count(writer, llround(summary->noise_high * n));
+    }
+    rer_put(writer, "</dd></div>\n");
+}
+
+static void put_flagged(const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
+    rer_writer *writer = page->writer;
+    start_number(writer, "Flagged for review");
+    rer_put_count(writer, summary->n_issues);
+    rer_put(writer, "</dd><dd class=\"small\">");
+    if (isnan(summary->threshold))
+        rer_put(writer, "as many as were asked for");
+    else
+        rer_put(writer, summary->threshold_on_chi ? "χ above " : "probability above ");
+    if (!isnan(summary->threshold) && summary->threshold_on_chi)
+        rer_put_decimal(writer, summary->threshold);
+    else if (!isnan(summary->threshold))
+        rer_put_percent(writer, summary->threshold);
+    rer_put(writer, "</dd></div>\n");
+}
+
+static void put_numbers(const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
+    rer_writer *writer = page->writer;
+    if (summary->n_labelled == 0)
+        return;
+    rer_frame_numbers_start(writer);
+    put_wrong_labels(page);
+    put_flagged(page);
+    start_number(writer, "Difficulty");
+    rer_put_decimal(writer, summary->difficulty);
+    if (!isnan(summary->difficulty)) {
+        rer_put(writer, " <span class=\"word\">");
+        rer_put(writer, difficulty_word(summary->difficulty));
+        rer_put(writer, "</span></dd><dd class=\"small\">");
+        put_scale(writer, summary->difficulty);
+    }
+    rer_put(writer, "</dd></div>\n");
+    start_number(writer, page->result->model != NULL ? "Leave-one-out error" : "Nearest-class error");
     rer_put_percent(writer, summary->error_rate);
-    end_number(writer, "labels that are not the nearest class");
-    if (summary->n_unlabelled > 0)
-        put_count_number(writer, "Without label", summary->n_unlabelled, "suggestions are in samples.csv");
-    if (summary->n_invalid > 0)
-        put_count_number(writer, "Left out", summary->n_invalid, "rows with NaN or infinite values");
-    rer_put(writer, "</dl>\n");
-    return RER_OK;
+    end_number(writer, "labels whose nearest class is another one");
+    rer_frame_numbers_end(writer);
 }
 
-static rer_status put_notes(const rer_page *page)
+static void put_notes(const rer_page *page)
 {
-    if (page->result->n_notes == 0)
+    const rer_thumbnails *thumbnails = &page->gallery.thumbnails;
+    char text[600];
+    for (int i = 0; i < page->result->n_notes; i++)
+        rer_frame_note(page->writer, page->result->notes[i]);
+    if (thumbnails->n_failed > 0) {
+        (void)snprintf(text, sizeof text, "%lld of %lld pictures could not be read; the first: %s",
+                       (long long)thumbnails->n_failed, (long long)thumbnails->count, thumbnails->message);
+        rer_frame_note(page->writer, text);
+    }
+    if (thumbnails->n_left > 0) {
+        (void)snprintf(text, sizeof text, "%lld pictures were left out to keep this page small",
+                       (long long)thumbnails->n_left);
+        rer_frame_note(page->writer, text);
+    }
+}
+
+/* What to do with the answer, in three steps. */
+static void put_next(const rer_page *page)
+{
+    const char *labels = page->data->labels.source;
+    rer_writer *writer = page->writer;
+    if (page->gallery.n_suspects == 0)
+        return;
+    rer_put(writer, "<div class=\"next\"><h3>What to do next</h3>\n<ol>\n<li>Look at the suspects below, the likeliest "
+                    "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.</li>\n"
+                    "<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
+    rer_put_html(writer, labels != NULL ? labels : "y.npy");
+    rer_put(writer, " decisions.csv --out y_clean.npy</code></li>\n</ol></div>\n");
+}
+
+/* ---- sections --------------------------------------------------------------------------------- */
+
+static void put_suspects(const rer_page *page)
+{
+    rer_writer *writer = page->writer;
+    const rer_summary *summary = &page->result->summary;
+    if (page->gallery.n_suspects == 0)
+        return;
+    rer_put(writer, "<h2 id=\"suspects\" data-short=\"Suspects\">Labels to look at</h2>\n<p class=\"lead\">The ");
+    rer_put_count(writer, page->gallery.n_suspects);
+    rer_put(writer, " most suspicious labels, the likeliest mistakes first");
+    if (page->gallery.n_suspects < summary->n_labelled)
+        rer_put(writer, ". All samples are in samples.csv");
+    rer_put(writer, ".</p>\n");
+    rer_put(writer, rer_review_html);
+}
+
+static rer_status put_classes(const rer_page *page)
+{
+    if (page->gallery.n_classes == 0 || page->result->summary.n_labelled == 0)
         return RER_OK;
-    rer_put(page->writer, "<ul class=\"notes\">\n");
-    for (int i = 0; i < page->result->n_notes; i++) {
-        rer_put(page->writer, "<li>");
-        rer_put_html(page->writer, page->result->notes[i]);
-        rer_put(page->writer, "</li>\n");
+    rer_frame_section(page->writer, "classes", "Classes",
+                      "χ near 1: a class that can hardly be told apart from another one.");
+    if (page->gallery.n_classes < page->result->C) {
+        char text[100];
+        (void)snprintf(text, sizeof text, "The %d hardest of %d classes; all are in classes.csv.",
+                       page->gallery.n_classes, page->result->C);
+        rer_frame_paragraph(page->writer, text);
     }
-    rer_put(page->writer, "</ul>\n");
-    return RER_OK;
+    rer_put(page->writer, rer_classes_html);
+    rer_status status = rer_page_matrix(page);
+    rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden></div>\n");
+    return status;
 }
 
-static rer_status put_options(const rer_page *page)
+static void write_origin(char *text, size_t size, const rer_page *page)
 {
-    rer_put(page->writer, "<dl class=\"options\">\n");
-    for (int i = 0; i < rer_options_count(); i++) {
-        char text[128];
-        if (!rer_option_is_for(rer_options_info(i), "analyze"))
-            continue;
-        rer_options_get(&page->result->options, i, text, sizeof text);
-        rer_put(page->writer, "<div><dt>");
-        rer_put_html(page->writer, rer_options_info(i)->name);
-        rer_put(page->writer, "</dt><dd>");
-        rer_put_html(page->writer, text);
-        rer_put(page->writer, "</dd></div>\n");
-    }
-    rer_put(page->writer, "</dl>\n");
-    return RER_OK;
+    (void)snprintf(text, size, "checksum of the features %016llx, of the labels %016llx",
+                   (unsigned long long)page->data->features_checksum, (unsigned long long)page->data->labels_checksum);
 }
 
-static rer_status put_origin(const rer_page *page)
+static rer_status put_page(const rer_page *page)
 {
-    rer_put_format(page->writer, "rer %s · checksum of the features %016llx", rer_version(),
-                   (unsigned long long)page->data->features_checksum);
-    if (page->data->labels.codes != NULL)
-        rer_put_format(page->writer, ", of the labels %016llx", (unsigned long long)page->data->labels_checksum);
-    return RER_OK;
-}
-
-static const struct {
-    const char *name;
-    rer_status (*put)(const rer_page *page);
-} parts[] = {
-    {"style_hash", put_style_hash},  {"style", put_style},
-    {"version", put_version},        {"name", put_name},
-    {"headline", put_headline},      {"explanation", put_explanation},
-    {"numbers", put_numbers},        {"notes", put_notes},
-    {"suspects", rer_page_suspects}, {"classes", rer_page_classes},
-    {"pairs", rer_page_pairs},       {"options", put_options},
-    {"origin", put_origin},
-};
-
-static rer_status put_part(const rer_page *page, const char *name, int64_t length)
-{
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if ((int64_t)strlen(parts[i].name) == length && memcmp(parts[i].name, name, (size_t)length) == 0)
-            return parts[i].put(page);
-    return rer_fail(page->writer->error, RER_SYSTEM, "the page's template names an unknown part {{%.*s}}", (int)length,
-                    name);
-}
-
-static rer_status put_template(const rer_page *page, const char *text)
-{
-    rer_status status = RER_OK;
-    for (const char *mark; status == RER_OK && (mark = strstr(text, "{{")) != NULL;) {
-        const char *end = strstr(mark, "}}");
-        if (end == NULL)
-            break;
-        rer_put_bytes(page->writer, text, mark - text);
-        status = put_part(page, mark + 2, end - mark - 2);
-        text = end + 2;
-    }
-    rer_put(page->writer, text);
+    rer_writer *writer = page->writer;
+    char headline[200], origin[120];
+    const char *name = page->data->features.name;
+    rer_frame frame = {.kind = "Label report",
+                       .name = name != NULL ? name : "data in memory",
+                       .headline = headline,
+                       .lead =
+                           "Each sample was compared with a model of every class, its own one without the sample. A "
+                           "label is suspicious where another class fits better.",
+                       .style = {rer_report_css, rer_report_css_sha256},
+                       .script = {rer_report_js, rer_report_js_sha256}};
+    write_headline(headline, sizeof headline, &page->result->summary);
+    write_origin(origin, sizeof origin, page);
+    rer_frame_start(writer, &frame);
+    put_numbers(page);
+    put_notes(page);
+    put_next(page);
+    put_suspects(page);
+    rer_status status = put_classes(page);
+    if (status == RER_OK)
+        status = rer_page_dataset(page);
+    if (status == RER_OK)
+        status = rer_page_data(page);
+    rer_frame_end(writer, &frame, origin);
     return status;
 }
 
 rer_status rer_write_html(rer_writer *writer, const rer_result *result, const rer_dataset *data)
 {
     rer_page page = {.writer = writer, .result = result, .data = data};
-    rer_status status = rer_thumbnails_start(&page.thumbnails, data, writer->error);
+    rer_status status = rer_gallery_make(&page.gallery, result, data, ROOM, writer->error);
     if (status == RER_OK)
-        status = put_template(&page, rer_report_html);
-    rer_thumbnails_free(page.thumbnails);
+        status = put_page(&page);
+    rer_gallery_free(&page.gallery);
     return status == RER_OK ? writer->status : status;
+}
+
+typedef struct report_context {
+    const rer_result *result;
+    const rer_dataset *data;
+} report_context;
+
+static rer_status put_report(rer_writer *writer, const void *context)
+{
+    const report_context *report = context;
+    return rer_write_html(writer, report->result, report->data);
+}
+
+rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
+{
+    report_context context = {.result = result, .data = data};
+    return rer_frame_write(path, put_report, &context, error);
 }

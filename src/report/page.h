@@ -1,18 +1,46 @@
-/* The parts of report.html: each writes what stands for one {{name}} of the template. */
+/* report.html: the parts that html.c puts together. */
 #ifndef RER_PAGE_H
 #define RER_PAGE_H
 
+#include "report/frame.h"
+#include "report/gallery.h"
 #include "report/report.h"
 
 typedef struct rer_page {
     rer_writer *writer;
     const rer_result *result;
     const rer_dataset *data;
-    rer_thumbnails *thumbnails; /* NULL where the rows are no pictures */
+    rer_gallery gallery;
 } rer_page;
 
-rer_status rer_page_suspects(const rer_page *page);
-rer_status rer_page_classes(const rer_page *page);
-rer_status rer_page_pairs(const rer_page *page);
+/* page_data.c: everything that the page's script shows, as JSON inside the page. */
+rer_status rer_page_data(const rer_page *page);
+/* page_dataset.c: the section on the whole data set: charts, meanings, how to repeat the run. */
+rer_status rer_page_dataset(const rer_page *page);
+/* page_classes.c: the matrix of a data set with few classes; larger ones are drawn by the script. */
+rer_status rer_page_matrix(const rer_page *page);
+
+/* How a class is written in the file of labels. */
+const char *rer_page_value(const rer_page *page, int32_t c);
+
+/* ---- numbers of classes: class_numbers.c ------------------------------------------------------ */
+
+enum { RER_ERROR_BINS = 20 };
+
+/* Histograms of own and best other error over classes [n]: counts [n, 2, RER_ERROR_BINS] of bins of equal
+ * width from low [n] to high [n]. */
+typedef struct rer_class_errors {
+    double *low, *high; /* NaN for a class without errors */
+    int64_t *counts;
+} rer_class_errors;
+
+rer_status rer_class_errors_count(rer_class_errors *errors, const rer_result *result, const int32_t *classes, int32_t n,
+                                  rer_error *error);
+void rer_class_errors_free(rer_class_errors *errors);
+
+/* order [n]: places in `classes` such that classes that are often confused stand together; block [n]: the
+ * number of the group that order[i] belongs to, groups from 0 on one after the other. */
+rer_status rer_class_order(int32_t *order, int32_t *block, const rer_result *result, const int32_t *classes, int32_t n,
+                           rer_error *error);
 
 #endif

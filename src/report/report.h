@@ -31,13 +31,6 @@ rer_status rer_write_classes(rer_writer *writer, const rer_result *result, const
 rer_status rer_write_json(rer_writer *writer, const rer_result *result, const rer_dataset *data);
 rer_status rer_write_html(rer_writer *writer, const rer_result *result, const rer_dataset *data);
 
-/* A row's picture as <img> with a PNG inside, at most 96 pixels wide and high. */
-typedef struct rer_thumbnails rer_thumbnails;
-/* *thumbnails stays NULL where the rows are no pictures. */
-rer_status rer_thumbnails_start(rer_thumbnails **thumbnails, const rer_dataset *data, rer_error *error);
-rer_status rer_thumbnails_put(rer_thumbnails *thumbnails, rer_writer *writer, int64_t row);
-void rer_thumbnails_free(rer_thumbnails *thumbnails);
-
 /* The present value of the option called `name`, "" where there is none. */
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size);
 

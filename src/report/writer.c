@@ -214,6 +214,39 @@ void rer_put_html(rer_writer *writer, const char *text)
     rer_put_bytes(writer, start, text - start);
 }
 
+/* Whether a character must be written by its number: what JSON forbids, what could end a script or begin
+ * markup, line ends of JavaScript that JSON does not know, and what is no character at all. */
+static bool is_escaped(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7F && point < 0xA0) ||
+           (point < 0x7F && strchr("\"\\<>&'", (int)point) != NULL) || point == 0x2028 || point == 0x2029 ||
+           point == 0xFEFF || point == 0xFFFE || point == 0xFFFF;
+}
+
+void rer_put_json(rer_writer *writer, const char *text)
+{
+    if (text == NULL) {
+        rer_put(writer, "null");
+        return;
+    }
+    rer_put(writer, "\"");
+    for (const char *end = text + strlen(text); text < end;) {
+        int length = rer_utf8_length(text, end - text);
+        uint32_t point = length == 1 ? (unsigned char)*text : 0xFFFD;
+        if (length == 2 || length == 3) {
+            point = (unsigned char)*text & (0x3FU >> (length - 1));
+            for (int i = 1; i < length; i++)
+                point = point << 6 | ((unsigned char)text[i] & 0x3FU);
+        }
+        if (length == 0 || (length < 4 && is_escaped(point)))
+            rer_put_format(writer, "\\u%04x", point);
+        else
+            rer_put_bytes(writer, text, length);
+        text += rer_max(length, 1);
+    }
+    rer_put(writer, "\"");
+}
+
 void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -39,6 +39,8 @@ void rer_put_decimal(rer_writer *writer, double value);
  * character there (control characters, malformed UTF-8) becomes U+FFFD. */
 void rer_put_cell(rer_writer *writer, const char *text);
 void rer_put_html(rer_writer *writer, const char *text);
+/* User text as a JSON string, with its quotes, that may stand inside <script> too. NULL is null. */
+void rer_put_json(rer_writer *writer, const char *text);
 void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count);
 
 /* The shortest text of at most 9 digits that reads back as the same float32; returns its length. */

@@ -12,20 +12,6 @@
 
 /* ---- checksums --------------------------------------------------------------------------- */
 
-/* FNV-1a over words of 64 bits, and a last one filled up with zeros. */
-static uint64_t fnv(uint64_t hash, const void *data, int64_t bytes)
-{
-    for (int64_t i = 0; i < bytes; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, (const char *)data + i, (size_t)rer_min(8, bytes - i));
-        hash = (hash ^ word) * 0x100000001B3u;
-        hash ^= hash >> 32; /* else high bits never reach low ones */
-    }
-    return hash;
-}
-
-#define FNV_START 0xCBF29CE484222325u
-
 /* Of the shape, the first and the last megabyte. */
 static rer_status features_checksum(uint64_t *out, const rer_array *array, rer_error *error)
 {
@@ -33,27 +19,18 @@ static rer_status features_checksum(uint64_t *out, const rer_array *array, rer_e
     int64_t bytes = array->shape[0] * rer_array_row_bytes(array), head = rer_min(bytes, CHECKSUM_PIECE);
     int64_t tail = rer_min(bytes - head, CHECKSUM_PIECE);
     int64_t size[] = {bytes, array->shape[0], array->dtype};
-    uint64_t hash = fnv(FNV_START, size, sizeof size);
+    uint64_t hash = rer_checksum(RER_CHECKSUM_START, size, sizeof size);
     rer_status status = rer_allocate(&piece, rer_max(head, tail), 1, "a checksum buffer", error);
     if (status == RER_OK)
         status = rer_array_read(array, 0, head, piece, error);
     if (status == RER_OK) {
-        hash = fnv(hash, piece, head);
+        hash = rer_checksum(hash, piece, head);
         status = rer_array_read(array, bytes - tail, tail, piece, error);
     }
     if (status == RER_OK)
-        *out = fnv(hash, piece, tail);
+        *out = rer_checksum(hash, piece, tail);
     free(piece);
     return status;
-}
-
-uint64_t rer_labels_checksum(const rer_labels *labels)
-{
-    uint64_t hash = fnv(FNV_START, &labels->N, sizeof labels->N);
-    hash = fnv(hash, labels->codes, labels->N * (int64_t)sizeof *labels->codes);
-    for (int32_t c = 0; c < labels->C; c++)
-        hash = fnv(hash, rer_text(&labels->names, c), (int64_t)strlen(rer_text(&labels->names, c)) + 1);
-    return hash;
 }
 
 /* ---- what the features are --------------------------------------------------------------- */
@@ -207,13 +184,62 @@ static bool is_standard_input(const char *path)
     return path != NULL && path[0] == '-' && (path[1] == 0 || path[1] == ':');
 }
 
+/* Appends " TEXT" in single quotes where a shell needs them. */
+static void put_word(char **at, const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=+,@%-";
+    bool is_plain = text[0] != 0 && text[strspn(text, plain)] == 0;
+    *(*at)++ = ' ';
+    if (!is_plain)
+        *(*at)++ = '\'';
+    for (; *text != 0; text++) {
+        if (!is_plain && *text == '\'') {
+            memcpy(*at, "'\\'", 3); /* ends the quotes, a quote by itself, and they begin again */
+            *at += 3;
+        }
+        *(*at)++ = *text;
+    }
+    if (!is_plain)
+        *(*at)++ = '\'';
+    **at = 0;
+}
+
+/* data->inputs, as a command line would name the files. */
+static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    const struct {
+        const char *option, *path;
+    } words[] = {{NULL, files->features},
+                 {NULL, files->labels},
+                 {"--label-column", files->label_column},
+                 {"--class-names", files->class_names},
+                 {"--ids", files->ids},
+                 {"--images", files->images},
+                 {"--texts", files->texts}};
+    int64_t size = 1;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        size += words[i].path != NULL ? 4 * (int64_t)strlen(words[i].path) + 24 : 0;
+    rer_status status = rer_allocate(&data->inputs, size, 1, "the names of the inputs", error);
+    if (status != RER_OK)
+        return status;
+    char *at = data->inputs;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i].path != NULL && words[i].option != NULL)
+            put_word(&at, words[i].option);
+        if (words[i].path != NULL)
+            put_word(&at, words[i].path);
+    }
+    return RER_OK;
+}
+
 static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_options *options, rer_error *error)
 {
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
             is_standard_input(files->class_names) + is_standard_input(files->subsets) +
-            is_standard_input(files->class_embeddings) >
+            is_standard_input(files->class_embeddings) + is_standard_input(files->images) +
+            is_standard_input(files->texts) >
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
@@ -234,7 +260,11 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         status = open_subsets(data, files, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
-    return status;
+    if (status == RER_OK && files->images != NULL)
+        status = rer_dataset_open_images(data, files->images, error);
+    if (status == RER_OK && files->texts != NULL)
+        status = rer_dataset_open_texts(data, files->texts, error);
+    return status == RER_OK ? name_inputs(data, files, error) : status;
 }
 
 rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const rer_options *options, rer_error *error)
@@ -272,7 +302,7 @@ static rer_status open_raw(rer_array *array, const rer_view *view, int64_t *avai
     return RER_OK;
 }
 
-static rer_status wrap_view(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error)
 {
     int32_t size = view->dtype >= RER_F16 && view->dtype <= RER_UNICODE ? rer_dtype_size(view->dtype) : -1;
     if (size < 0 || (view->data == NULL && view->path == NULL) || view->rank < 1 || view->rank > RER_RANK_MAX)
@@ -305,7 +335,7 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
 {
     rer_array array = {.fd = -1};
     rer_labels made = {0};
-    rer_status status = wrap_view(&array, view, what, error);
+    rer_status status = rer_array_wrap(&array, view, what, error);
     if (status == RER_OK)
         status = rer_labels_from_array(&made, &array, error);
     if (status == RER_OK && made.N != N)
@@ -361,7 +391,7 @@ rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_
 rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error)
 {
     rer_array array = {.fd = -1};
-    rer_status status = wrap_view(&array, embeddings, "class embeddings", error);
+    rer_status status = rer_array_wrap(&array, embeddings, "class embeddings", error);
     if (status == RER_OK)
         status = rer_class_embeddings_take(data, &array, error);
     rer_array_close(&array);
@@ -375,7 +405,7 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     double start = rer_now();
     rer_status status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
     if (status == RER_OK)
-        status = wrap_view(&wrapped->features, features, "features", error);
+        status = rer_array_wrap(&wrapped->features, features, "features", error);
     if (status == RER_OK)
         status = describe(wrapped, options, error);
     if (status == RER_OK && labels != NULL)
@@ -400,5 +430,61 @@ void rer_dataset_free(rer_dataset *data)
     rer_texts_free(&data->ids);
     free(data->origin);
     free(data->class_embeddings);
+    rer_images_free(&data->images);
+    rer_row_texts_free(&data->texts);
+    free(data->inputs);
     free(data);
+}
+
+/* ---- for people -------------------------------------------------------------------------- */
+
+rer_status rer_dataset_open_images(rer_dataset *data, const char *path, rer_error *error)
+{
+    rer_images opened = {.array = {.fd = -1}};
+    rer_status status = rer_images_open(&opened, path, data->N, &data->ids, error);
+    if (status != RER_OK)
+        return status;
+    rer_images_free(&data->images);
+    data->images = opened;
+    return RER_OK;
+}
+
+rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer_error *error)
+{
+    rer_array array = {.fd = -1};
+    rer_images opened = {.array = {.fd = -1}};
+    rer_status status = rer_array_wrap(&array, images, "images", error);
+    if (status == RER_OK)
+        status = rer_images_take(&opened, &array, data->N, error);
+    rer_array_close(&array);
+    if (status != RER_OK)
+        return status;
+    rer_images_free(&data->images);
+    data->images = opened;
+    return RER_OK;
+}
+
+rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error *error)
+{
+    rer_row_texts opened = {.input = RER_NO_INPUT};
+    rer_status status = rer_row_texts_open(&opened, path, data->N, error);
+    if (status != RER_OK)
+        return status;
+    rer_row_texts_free(&data->texts);
+    data->texts = opened;
+    return RER_OK;
+}
+
+rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, int64_t count, rer_error *error)
+{
+    rer_texts copied = {0};
+    if (count != data->N)
+        return rer_fail(error, RER_BAD_INPUT, "%lld texts but %lld rows of features; give one a row", (long long)count,
+                        (long long)data->N);
+    rer_status status = rer_texts_copy(&copied, texts, count, "texts", error);
+    if (status != RER_OK)
+        return status;
+    rer_row_texts_free(&data->texts);
+    data->texts.kept = copied;
+    return RER_OK;
 }

@@ -4,8 +4,9 @@
 
 #include "core/pool.h"
 #include "embed/hog.h"
-#include "source/array.h"
+#include "source/images.h"
 #include "source/labels.h"
+#include "source/row_texts.h"
 
 struct rer_dataset {
     rer_array features;
@@ -21,6 +22,9 @@ struct rer_dataset {
     double seconds_read;
     bool borrows_features; /* of a data set that this one leans on ... */
     int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
+    rer_images images;     /* for people to look at; the rows themselves where they are pictures */
+    rer_row_texts texts;   /* for people to read */
+    char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
 };
 
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */

@@ -15,6 +15,7 @@ void rer_labels_free(rer_labels *labels)
     free(labels->source);
     free(labels->codes);
     rer_texts_free(&labels->names);
+    rer_texts_free(&labels->values);
     *labels = (rer_labels){0};
 }
 
@@ -286,7 +287,10 @@ static rer_status take_names(rer_labels *labels, rer_texts *names, const char *s
         rer_texts_free(names);
         return status;
     }
-    rer_texts_free(&labels->names);
+    if (labels->values.count == 0)
+        labels->values = labels->names;
+    else
+        rer_texts_free(&labels->names);
     labels->names = *names;
     return RER_OK;
 }
@@ -305,6 +309,11 @@ rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, in
     return status == RER_OK ? take_names(labels, &texts, "class names", error) : status;
 }
 
+const char *rer_labels_value(const rer_labels *labels, int32_t c)
+{
+    return rer_text(labels->values.count > 0 ? &labels->values : &labels->names, c);
+}
+
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error)
 {
     named *sorted = NULL; /* [C] */
@@ -321,4 +330,15 @@ rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const 
     }
     free(sorted);
     return RER_OK;
+}
+
+uint64_t rer_labels_checksum(const rer_labels *labels)
+{
+    uint64_t hash = rer_checksum(RER_CHECKSUM_START, &labels->N, sizeof labels->N);
+    hash = rer_checksum(hash, labels->codes, labels->N * (int64_t)sizeof *labels->codes);
+    for (int32_t c = 0; c < labels->C; c++) {
+        const char *value = rer_labels_value(labels, c);
+        hash = rer_checksum(hash, value, (int64_t)strlen(value) + 1);
+    }
+    return hash;
 }

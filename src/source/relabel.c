@@ -31,7 +31,7 @@ static rer_status copy_labels(rer_labels *copy, const rer_labels *labels, rer_er
     return RER_OK;
 }
 
-/* A data set with the features of another and a copy of its labels, without ids and groups. */
+/* A data set with the features of another and a copy of its labels, without ids, groups, pictures and texts. */
 static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_error *error)
 {
     rer_dataset *made = NULL;
@@ -44,6 +44,9 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->labels = (rer_labels){0};
     made->subsets = (rer_labels){0};
     made->ids = (rer_texts){0};
+    made->images = (rer_images){.array = {.fd = -1}};
+    made->texts = (rer_row_texts){.input = RER_NO_INPUT};
+    made->inputs = NULL;
     made->origin = NULL;
     if (data->labels.codes != NULL)
         status = copy_labels(&made->labels, &data->labels, error);

@@ -6,12 +6,12 @@ from cli_case import CliCase
 
 class Usage(CliCase):
     def test_help_fits_on_a_screen(self):
-        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench"):
+        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench", "apply"):
             lines = self.rer(command, "--help").out.splitlines()
-            self.assertLessEqual(len(lines), 26)
+            self.assertLessEqual(len(lines), 27)
             self.assertLessEqual(max(map(len, lines)), 100)
         text = self.rer("analyze", "-h").out
-        for option in ("out", "save-model", "errors", "class-names", "ids", "label-column", "json", "quiet", "normalize",
+        for option in ("out", "save-model", "errors", "class-names", "ids", "images", "texts", "label-column", "json", "quiet", "normalize",
                        "reconstructor", "shrinkage", "budget", "threshold", "threads", "seed", "memory", "drop-invalid"):
             self.assertRegex(text, rf"(?m)^  --{option} .*\[.+\]$")  # with its default
         self.assertEqual(text.count("rer analyze"), 3)  # usage and two examples

@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 import unittest
 
 from playwright.sync_api import sync_playwright
@@ -63,6 +64,13 @@ class BrowserCase(unittest.TestCase):
     def on_request(self, url, address):
         if url.split("#")[0] != address and not url.startswith(("data:", "blob:")):
             self.complaints.append(f"request: {url}")
+
+    def wait(self, page, expression, seconds=10):
+        """Until it is true; the page's policy forbids Playwright's own way of waiting for that."""
+        end = time.monotonic() + seconds
+        while not page.evaluate(expression):
+            self.assertLess(time.monotonic(), end, expression)
+            time.sleep(.01)
 
     def shoot(self, page, name, full_page=True):
         page.screenshot(path=str(SHOTS / f"{name}.png"), full_page=full_page)

@@ -10,9 +10,15 @@ set_tests_properties(report.chart_positions PROPERTIES LABELS once ENVIRONMENT "
 add_executable(make_page report/make_page.c)
 target_link_libraries(make_page PRIVATE rer_static)
 if(NOT RER_SANITIZE)
-    foreach(name frame)
+    foreach(name frame review)
         add_test(NAME report.browser_${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
         set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT
             "RER_MAKE_PAGE=$<TARGET_FILE:make_page>;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SHOTS=${PROJECT_BINARY_DIR}/shots")
     endforeach()
 endif()
+
+# The data inside report.html, and the pictures and texts that it shows. RER_PYTHON needs numpy and pillow.
+foreach(name page media)
+    add_test(NAME report.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
+    set_tests_properties(report.${name} PROPERTIES ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")
+endforeach()

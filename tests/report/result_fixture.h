@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+enum { FIXTURE_D = 5 };
+
 typedef struct test_fixture {
     rer_result *result;
     rer_dataset data;
@@ -64,6 +66,17 @@ static inline test_fixture fixture_make(int64_t N, int32_t C, unsigned seed)
     result->flags = fixture_array(N, 1);
     result->classes = fixture_array(C, sizeof *result->classes);
     result->names = fixture_array(C, sizeof(char *));
+    float *features = fixture_array(N * FIXTURE_D, sizeof(float)); /* [N, FIXTURE_D] */
+    for (int64_t i = 0; i < N * FIXTURE_D; i++)
+        features[i] = (float)(i % 7) + (float)(i * i % 11) / 11;
+    made.data.D = FIXTURE_D;
+    made.data.features = (rer_array){.dtype = RER_F32,
+                                     .item_size = 4,
+                                     .rank = 2,
+                                     .shape = {N, FIXTURE_D},
+                                     .data = (const unsigned char *)features,
+                                     .owned = (unsigned char *)features,
+                                     .fd = -1};
     result->summary.n_samples = result->summary.n_labelled = N;
     result->summary.n_classes = C;
     result->summary.chi0 = NAN;
@@ -80,6 +93,7 @@ static inline test_fixture fixture_make(int64_t N, int32_t C, unsigned seed)
 static inline void fixture_free(test_fixture *fixture)
 {
     rer_result_free(fixture->result);
+    free(fixture->data.features.owned);
     free(fixture->data.ids.offset);
     free(fixture->data.ids.bytes);
 }

@@ -47,10 +47,12 @@ static void *json_malloc(size_t size)
 static void add_pictures(test_fixture *fixture, char *name)
 {
     static unsigned char pixels[6 * 8 * 8];
+    free(fixture->data.features.owned);
     fixture->data.features = (rer_array){
         .name = name, .dtype = RER_U8, .item_size = 1, .rank = 3, .shape = {6, 8, 8}, .data = pixels, .fd = -1};
     fixture->data.picture[0] = fixture->data.picture[1] = 8;
     fixture->data.picture[2] = 1;
+    fixture->data.D = 64;
 }
 
 static void writes_all_or_nothing(void **state)

@@ -1,0 +1,48 @@
+/* rer apply: decisions about labels -> corrected labels. */
+#include "cli.h"
+
+static void print_done(const cli_arguments *arguments, const rer_apply_summary *summary)
+{
+    char changed[32], dropped[32], kept[32], rows[32];
+    bool is_automatic = arguments->options.automatic != RER_OFF;
+    printf("%s of %s labels changed", grouped(changed, summary->n_changed), grouped(rows, summary->n_rows));
+    if (!is_automatic)
+        printf(", %s dropped, %s kept after a look", grouped(dropped, summary->n_dropped),
+               grouped(kept, summary->n_kept));
+    printf("; %s written to %s\n", arguments->out != NULL ? "labels" : "weights",
+           arguments->out != NULL ? arguments->out : arguments->weights);
+    if (summary->n_without_suggestion > 0)
+        printf("%s rows above %g stay as they are: they were not flagged, so they have no suggestion\n",
+               grouped(rows, summary->n_without_suggestion), arguments->options.automatic);
+}
+
+static int run(const cli_arguments *arguments)
+{
+    rer_error error = {0};
+    rer_apply_summary summary = {0};
+    rer_apply_files files = {.labels = arguments->files[0],
+                             .decisions = arguments->files[1],
+                             .label_column = arguments->label_column,
+                             .class_names = arguments->class_names,
+                             .out = arguments->out,
+                             .weights = arguments->weights};
+    if (rer_apply(&summary, &files, &arguments->options, &error) != RER_OK)
+        return report_failure(&error);
+    if (!arguments->quiet)
+        print_done(arguments, &summary);
+    return 0;
+}
+
+static const char *const accepted[] = {"out", "weights", "auto", "class-names", "label-column", "quiet", "help", NULL};
+
+const cli_command apply_command = {
+    .name = "apply",
+    .usage = "y DECISIONS|RESULTS --out FILE [--auto P] [options]",
+    .purpose = "Corrects labels by the decisions that report.html exports, or by all suggestions above P.",
+    .examples = {"rer apply y.npy decisions.csv --out y_clean.npy",
+                 "rer apply y.npy results --auto .9 --out y_clean.npy"},
+    .files_min = 2,
+    .files_max = 2,
+    .accepted = accepted,
+    .run = run,
+};

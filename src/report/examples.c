@@ -1,0 +1,168 @@
+/* Clean examples to compare a suspect with.
+ *
+ * 1. Of every class that a suspect has or should have, up to K clean rows are drawn at random.
+ * 2. They are read once, scaled to unit length: [candidates, D].
+ * 3. Each suspect is read, and the nearest candidates of its two classes are kept. */
+#include "core/random.h"
+#include "report/gallery.h"
+
+#include <math.h>
+
+enum { PER_CLASS_MAX = 128, PER_CLASS_MIN = 4, CANDIDATES_MAX = 1280 };
+
+#define NUMBERS_MAX ((int64_t)1 << 24) /* of all candidates together */
+#define CLEAN_LOGIT (-1.386F)          /* mistakenness below 0.2 */
+
+typedef struct candidate {
+    uint64_t key; /* random */
+    int64_t row;
+} candidate;
+
+typedef struct pool_of_examples {
+    const rer_run *run;
+    rer_gallery *gallery;
+    int32_t *slot;      /* [C] place of a class among those in use, or -1 */
+    int64_t n_slots, K; /* candidates of a class at most */
+    candidate *list;    /* [n_slots, K] */
+    int64_t *count;     /* [n_slots] */
+    float *x;           /* [n_slots, K, D] of unit length */
+} pool_of_examples;
+
+static bool is_clean(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && result->flags[row] == 0 && !isnan(result->own[row]) &&
+           result->own[row] < result->other[row] && result->logit[row] < CLEAN_LOGIT;
+}
+
+/* Which classes suspects have or should have. */
+static rer_status find_slots(pool_of_examples *p, rer_error *error)
+{
+    const rer_result *result = p->run->result;
+    rer_status status = rer_allocate(&p->slot, result->C, sizeof *p->slot, "classes", error);
+    if (status != RER_OK)
+        return status;
+    for (int32_t c = 0; c < result->C; c++)
+        p->slot[c] = -1;
+    for (int64_t i = 0; i < p->gallery->n_suspects; i++) {
+        int64_t row = p->gallery->suspects[i];
+        const int32_t pair[2] = {result->given[row], result->suggested[row]};
+        for (int k = 0; k < 2; k++)
+            if (pair[k] >= 0 && p->slot[pair[k]] < 0)
+                p->slot[pair[k]] = (int32_t)p->n_slots++;
+    }
+    int64_t n = rer_max(p->n_slots, 1), D = rer_max(p->run->D, 1);
+    p->K = rer_min(CANDIDATES_MAX / n, NUMBERS_MAX / D / n);
+    p->K = rer_max(PER_CLASS_MIN, rer_min(p->K, PER_CLASS_MAX));
+    return RER_OK;
+}
+
+/* Keeps the K smallest keys of each class: a random choice that the order of the rows has no part in. */
+static rer_status draw(pool_of_examples *p, rer_error *error)
+{
+    const rer_result *result = p->run->result;
+    rer_status status = rer_allocate(&p->list, p->n_slots * p->K, sizeof *p->list, "examples", error);
+    if (status == RER_OK)
+        status = rer_allocate(&p->count, p->n_slots, sizeof *p->count, "examples", error);
+    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+        int32_t slot = result->given[row] >= 0 ? p->slot[result->given[row]] : -1;
+        if (slot < 0 || !is_clean(result, row))
+            continue;
+        candidate *list = p->list + slot * p->K, new = {.row = row};
+        new.key = rer_random_bits(result->options.seed, RER_RANDOM_EXAMPLE, (uint64_t)row, 0);
+        int64_t at = p->count[slot];
+        if (at == p->K && new.key >= list[at - 1].key)
+            continue;
+        at = at == p->K ? at - 1 : p->count[slot]++;
+        for (; at > 0 && list[at - 1].key > new.key; at--) /* sorted by key */
+            list[at] = list[at - 1];
+        list[at] = new;
+    }
+    return status;
+}
+
+static void to_unit_length(const rer_run *run, float *x)
+{
+    double square = run->kernels->sum_squares(x, run->D);
+    float scale = (float)(square > 0 && isfinite(square) ? 1 / sqrt(square) : 1);
+    for (int64_t j = 0; j < run->D; j++)
+        x[j] *= scale;
+}
+
+static rer_status read_candidate(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    pool_of_examples *p = context;
+    int64_t slot = item / p->K, k = item % p->K;
+    float *x = p->x + item * p->run->D;
+    if (k >= p->count[slot])
+        return RER_OK;
+    rer_status status = rer_dataset_rows_read(p->run->data, p->list[item].row, 1, x, scratch, error);
+    if (status == RER_OK)
+        to_unit_length(p->run, x);
+    return status;
+}
+
+/* The nearest candidates of class c to x, into out [RER_EXAMPLES]. */
+static void find_nearest(const pool_of_examples *p, const float *x, int32_t c, int64_t self, int64_t *out)
+{
+    double best[RER_EXAMPLES];
+    int found = 0;
+    int64_t slot = c >= 0 ? p->slot[c] : -1;
+    for (int64_t k = 0; slot >= 0 && k < p->count[slot]; k++) {
+        int64_t item = slot * p->K + k;
+        double near = p->run->kernels->dot_f32(x, p->x + item * p->run->D, p->run->D); /* of unit length: the cosine */
+        if (p->list[item].row == self || (found == RER_EXAMPLES && !(near > best[found - 1])))
+            continue;
+        int at = found < RER_EXAMPLES ? found++ : RER_EXAMPLES - 1;
+        for (; at > 0 && best[at - 1] < near; at--) {
+            best[at] = best[at - 1];
+            out[at] = out[at - 1];
+        }
+        best[at] = near;
+        out[at] = p->list[item].row;
+    }
+}
+
+static rer_status compare_suspect(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const pool_of_examples *p = context;
+    const rer_result *result = p->run->result;
+    int64_t row = p->gallery->suspects[item], *out = p->gallery->examples + item * 2 * RER_EXAMPLES;
+    void *cursor = scratch;
+    float *x = rer_carve(&cursor, p->run->D * (int64_t)sizeof *x);
+    rer_status status = rer_dataset_rows_read(p->run->data, row, 1, x, cursor, error);
+    if (status != RER_OK)
+        return status;
+    to_unit_length(p->run, x);
+    find_nearest(p, x, result->given[row], row, out);
+    find_nearest(p, x, result->suggested[row], row, out + RER_EXAMPLES);
+    return RER_OK;
+}
+
+rer_status rer_gallery_examples(rer_gallery *gallery, const rer_run *run, rer_error *error)
+{
+    pool_of_examples p = {.run = run, .gallery = gallery};
+    int64_t row_scratch = rer_dataset_scratch(run->data, 1) + 64;
+    rer_status status = RER_OK;
+    if (gallery->n_suspects == 0)
+        return RER_OK;
+    status = find_slots(&p, error);
+    if (status == RER_OK)
+        status = draw(&p, error);
+    if (status == RER_OK)
+        status = rer_allocate(&p.x, p.n_slots * p.K * run->D, sizeof *p.x, "examples", error);
+    rer_job read = {.stage = "reading examples", .from = 1, .to = 1, .items = p.n_slots * p.K, .scratch = row_scratch};
+    rer_job compare = {.stage = "comparing suspects", .from = 1, .to = 1, .items = gallery->n_suspects};
+    read.work = read_candidate;
+    compare.work = compare_suspect;
+    read.context = compare.context = &p;
+    compare.scratch = row_scratch + run->D * (int64_t)sizeof(float) + 64;
+    if (status == RER_OK)
+        status = rer_pool_run(run->pool, &read, error);
+    if (status == RER_OK)
+        status = rer_pool_run(run->pool, &compare, error);
+    free(p.slot);
+    free(p.list);
+    free(p.count);
+    free(p.x);
+    return status;
+}

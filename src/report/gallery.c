@@ -1,0 +1,271 @@
+/* Which rows report.html shows: see gallery.h. */
+#include "report/gallery.h"
+#include "source/texts.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SUSPECTS_MIN = 100, SUSPECTS_MAX = 5000, TEXT_MIN = 80, TEXT_MAX = 800 };
+
+void rer_gallery_free(rer_gallery *gallery)
+{
+    free(gallery->suspects);
+    free(gallery->examples);
+    free(gallery->classes);
+    free(gallery->samples);
+    free(gallery->rows);
+    free(gallery->bars);
+    rer_thumbnails_free(&gallery->thumbnails);
+    rer_texts_free(&gallery->texts);
+    *gallery = (rer_gallery){0};
+}
+
+static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result, rer_error *error)
+{
+    int64_t wanted = rer_max(SUSPECTS_MIN, rer_min(result->summary.n_issues, SUSPECTS_MAX));
+    wanted = rer_min(wanted, result->N);
+    rer_status status = rer_allocate(&gallery->suspects, wanted, sizeof *gallery->suspects, "suspects", error);
+    if (status == RER_OK)
+        gallery->n_suspects = rer_result_suspects(result, wanted, gallery->suspects);
+    if (status == RER_OK)
+        status = rer_allocate(&gallery->examples, gallery->n_suspects, 2 * RER_EXAMPLES * sizeof *gallery->examples,
+                              "examples", error);
+    for (int64_t i = 0; status == RER_OK && i < gallery->n_suspects * 2 * RER_EXAMPLES; i++)
+        gallery->examples[i] = -1;
+    return status;
+}
+
+/* ---- classes ---------------------------------------------------------------------------------- */
+
+typedef struct ranked_class {
+    double chi;
+    int32_t c;
+} ranked_class;
+
+/* Hardest first; classes without a chi (one sample) last. */
+static int compare_hardness(const void *left, const void *right)
+{
+    const ranked_class *a = left, *b = right;
+    double chi_a = isnan(a->chi) ? -1 : a->chi, chi_b = isnan(b->chi) ? -1 : b->chi;
+    return chi_a != chi_b ? (chi_a < chi_b ? 1 : -1) : (a->c > b->c) - (a->c < b->c);
+}
+
+static rer_status choose_classes(rer_gallery *gallery, const rer_result *result, rer_error *error)
+{
+    ranked_class *ranked = NULL; /* [C] */
+    int64_t kept = 0;
+    rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error);
+    if (status != RER_OK)
+        return status;
+    for (int32_t c = 0; c < result->C; c++)
+        if (result->classes[c].n > 0)
+            ranked[kept++] = (ranked_class){result->classes[c].chi, c};
+    qsort(ranked, (size_t)kept, sizeof *ranked, compare_hardness);
+    kept = rer_min(kept, RER_CLASSES_SHOWN);
+    status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
+    for (int64_t i = 0; status == RER_OK && i < kept; i++)
+        gallery->classes[i] = ranked[i].c;
+    if (status == RER_OK)
+        gallery->n_classes = (int32_t)kept;
+    free(ranked);
+    return status;
+}
+
+/* Puts `row` into the list [RER_CLASS_SAMPLES], sorted by `key`, smallest first; ties keep the earlier row. */
+static void insert(int64_t *list, double *keys, int64_t row, double key)
+{
+    int at = RER_CLASS_SAMPLES;
+    while (at > 0 && (list[at - 1] < 0 || key < keys[at - 1]))
+        at--;
+    if (at == RER_CLASS_SAMPLES)
+        return;
+    memmove(list + at + 1, list + at, (size_t)(RER_CLASS_SAMPLES - 1 - at) * sizeof *list);
+    memmove(keys + at + 1, keys + at, (size_t)(RER_CLASS_SAMPLES - 1 - at) * sizeof *keys);
+    list[at] = row;
+    keys[at] = key;
+}
+
+/* Easiest and hardest rows of the classes, by chi. */
+static rer_status choose_samples(rer_gallery *gallery, const rer_result *result, rer_error *error)
+{
+    int64_t shown = rer_min(gallery->n_classes, RER_CLASSES_WITH_SAMPLES);
+    int64_t size = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
+    double *keys = NULL;   /* [n_classes, 2, RER_CLASS_SAMPLES] */
+    int32_t *place = NULL; /* [C] among the classes shown, or -1 */
+    rer_status status = rer_allocate(&gallery->samples, size, sizeof *gallery->samples, "samples of classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&keys, size, sizeof *keys, "samples of classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&place, result->C, sizeof *place, "classes", error);
+    if (status == RER_OK) {
+        for (int32_t c = 0; c < result->C; c++)
+            place[c] = -1;
+        for (int64_t i = 0; i < shown; i++)
+            place[gallery->classes[i]] = (int32_t)i;
+        for (int64_t i = 0; i < size; i++)
+            gallery->samples[i] = -1;
+        for (int64_t row = 0; row < result->N; row++) {
+            int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
+            double chi = rer_chi((double)result->own[row], (double)result->other[row]);
+            if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
+                continue;
+            int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
+            insert(gallery->samples + first, keys + first, row, chi);
+            insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, row, -chi);
+        }
+    }
+    free(keys);
+    free(place);
+    return status;
+}
+
+/* ---- all rows --------------------------------------------------------------------------------- */
+
+static rer_status add_rows(rer_gallery *gallery, const int64_t *rows, int64_t count, uint8_t *seen)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i] >= 0 && (seen[rows[i] / 8] >> rows[i] % 8 & 1) == 0) {
+            seen[rows[i] / 8] |= (uint8_t)(1U << rows[i] % 8);
+            gallery->rows[gallery->n_rows++] = rows[i];
+        }
+    return RER_OK;
+}
+
+/* The most important first: suspects, then what they are compared with, then the classes' samples. */
+static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error)
+{
+    uint8_t *seen = NULL; /* a bit each */
+    int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES;
+    int64_t samples = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
+    int64_t most = rer_min(N, gallery->n_suspects + examples + samples);
+    rer_status status = rer_allocate(&gallery->rows, most, sizeof *gallery->rows, "rows to show", error);
+    if (status == RER_OK)
+        status = rer_allocate(&seen, N / 8 + 1, 1, "rows to show", error);
+    if (status == RER_OK) {
+        add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
+        add_rows(gallery, gallery->examples, examples, seen);
+        add_rows(gallery, gallery->samples, samples, seen);
+    }
+    free(seen);
+    return status;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+typedef struct placed_row {
+    int64_t row, place;
+} placed_row;
+
+static int by_row(const void *a, const void *b)
+{
+    int64_t x = ((const placed_row *)a)->row, y = ((const placed_row *)b)->row;
+    return (x > y) - (x < y);
+}
+
+/* Bytes of the first characters that fit into `most`. */
+static int64_t cut_length(const char *text, int64_t most)
+{
+    int64_t length = (int64_t)strlen(text);
+    if (length <= most)
+        return length;
+    while (most > 0 && ((unsigned char)text[most] & 0xC0) == 0x80)
+        most--;
+    return most;
+}
+
+/* texts [n_rows] in the order of the rows shown, each cut to what the room allows. */
+static rer_status place_texts(rer_gallery *gallery, const rer_texts *read, const placed_row *order, int64_t room,
+                              rer_error *error)
+{
+    rer_texts_builder builder = {0};
+    char cut[TEXT_MAX + 8];
+    int64_t most = rer_max(TEXT_MIN, rer_min(TEXT_MAX, room / rer_max(gallery->n_rows, 1)));
+    int64_t *from = NULL; /* [n_rows] */
+    rer_status status = rer_allocate(&from, gallery->n_rows, sizeof *from, "texts", error);
+    for (int64_t i = 0; status == RER_OK && i < gallery->n_rows; i++)
+        from[order[i].place] = i;
+    for (int64_t i = 0; status == RER_OK && i < gallery->n_rows; i++) {
+        const char *text = rer_text(read, from[i]);
+        int64_t length = cut_length(text, most);
+        memcpy(cut, text, (size_t)length);
+        if (text[length] != 0)
+            length += snprintf(cut + length, sizeof cut - (size_t)length, "…");
+        status = rer_texts_add(&builder, cut, length, error);
+    }
+    free(from);
+    if (status == RER_OK)
+        gallery->texts = builder.texts;
+    else
+        rer_texts_free(&builder.texts);
+    return status;
+}
+
+static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int64_t room, rer_error *error)
+{
+    placed_row *order = NULL; /* [n_rows] by row */
+    int64_t *rows = NULL;     /* [n_rows] increasing */
+    rer_texts read = {0};
+    rer_status status = rer_allocate(&order, gallery->n_rows, sizeof *order, "rows to show", error);
+    if (status == RER_OK)
+        status = rer_allocate(&rows, gallery->n_rows, sizeof *rows, "rows to show", error);
+    if (status == RER_OK) {
+        for (int64_t i = 0; i < gallery->n_rows; i++)
+            order[i] = (placed_row){gallery->rows[i], i};
+        qsort(order, (size_t)gallery->n_rows, sizeof *order, by_row);
+        for (int64_t i = 0; i < gallery->n_rows; i++)
+            rows[i] = order[i].row;
+        status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
+    }
+    if (status == RER_OK)
+        status = place_texts(gallery, &read, order, room, error);
+    rer_texts_free(&read);
+    free(order);
+    free(rows);
+    return status;
+}
+
+/* ---- the whole -------------------------------------------------------------------------------- */
+
+static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t room, rer_error *error)
+{
+    const rer_dataset *data = run->data;
+    bool pictures = rer_thumbnails_are_possible(data), texts = rer_row_texts_are_there(&data->texts);
+    rer_status status = RER_OK;
+    if (gallery->n_rows == 0)
+        return RER_OK;
+    if (pictures)
+        status = rer_thumbnails_make(&gallery->thumbnails, data, gallery->rows, gallery->n_rows,
+                                     texts ? room / 4 * 3 : room, run->pool, error);
+    if (status == RER_OK && texts)
+        status = read_texts(gallery, data, pictures ? room / 4 : room, error);
+    if (status == RER_OK && !pictures && !texts)
+        status = rer_gallery_bars(gallery, run, error);
+    return status;
+}
+
+rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data, int64_t room,
+                            rer_error *error)
+{
+    rer_gallery made = {0};
+    rer_run run = {0};
+    rer_status status = rer_run_start(&run, (rer_result *)result, data, &result->options, NULL, error);
+    if (status == RER_OK)
+        status = choose_suspects(&made, result, error);
+    if (status == RER_OK)
+        status = choose_classes(&made, result, error);
+    if (status == RER_OK)
+        status = choose_samples(&made, result, error);
+    if (status == RER_OK)
+        status = rer_gallery_examples(&made, &run, error);
+    if (status == RER_OK)
+        status = collect_rows(&made, result->N, error);
+    if (status == RER_OK)
+        status = show_rows(&made, &run, room, error);
+    rer_pool_close(run.pool);
+    if (status == RER_OK)
+        *gallery = made;
+    else
+        rer_gallery_free(&made);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* Which rows report.html shows, and what it shows of them: the suspects, clean examples to compare them
+ * with, and the easiest and hardest samples of classes. O(rows shown), never O(N) of pictures. */
+#ifndef RER_GALLERY_H
+#define RER_GALLERY_H
+
+#include "report/thumbnails.h"
+#include "run.h"
+
+enum {
+    RER_EXAMPLES = 4,         /* of each of a suspect's two classes */
+    RER_CLASS_SAMPLES = 6,    /* easiest of a class, and as many hardest */
+    RER_BARS_MAX = 48,        /* of the bar picture of a row */
+    RER_CLASSES_SHOWN = 2000, /* in the table and the matrix */
+    RER_CLASSES_WITH_SAMPLES = 100,
+};
+
+typedef struct rer_gallery {
+    int64_t n_suspects;
+    int64_t *suspects; /* [n_suspects] rows, most suspicious first */
+    int64_t *examples; /* [n_suspects, 2, RER_EXAMPLES] clean rows of the given and of the suggested class, nearest
+                           first; -1: none */
+    int32_t n_classes; /* shown */
+    int32_t *classes;  /* [n_classes] hardest first */
+    int64_t *samples;  /* [n_classes, 2, RER_CLASS_SAMPLES] rows: easiest, hardest; -1: none */
+    int64_t n_rows;    /* that are shown at all */
+    int64_t *rows;     /* [n_rows] the most important first, each once */
+    rer_thumbnails thumbnails; /* [n_rows]; count 0 where there are no pictures */
+    rer_texts texts;           /* [n_rows]; count 0 where there are no texts */
+    int n_bars;
+    int8_t *bars; /* [n_rows, n_bars] -100..100, where there are neither pictures nor texts; else NULL */
+} rer_gallery;
+
+/* `room`: bytes for pictures or texts. */
+rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data, int64_t room,
+                            rer_error *error);
+void rer_gallery_free(rer_gallery *gallery);
+
+/* examples.c: fills gallery->examples. A clean row keeps its label under the rule and is unlikely to be
+ * wrong; the nearest ones come from a random choice of them, by the distance of rows of unit length. */
+rer_status rer_gallery_examples(rer_gallery *gallery, const rer_run *run, rer_error *error);
+/* bars.c: fills gallery->bars: each feature relative to its mean and spread over the rows shown, neighbouring
+ * features taken together where there are more than RER_BARS_MAX. */
+rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error *error);
+
+#endif

@@ -1,0 +1,30 @@
+/* Files of labels, in and out, in whatever form they are. */
+#ifndef RER_LABEL_FILE_H
+#define RER_LABEL_FILE_H
+
+#include "source/labels.h"
+
+/* The labels of a file in any form; rows of a table start after its header where that makes `expected`
+ * of them (negative: unknown). `array` and `texts` keep the labels as they were written, one of the two.
+ * Free all three with rer_label_file_free. */
+typedef struct rer_label_file {
+    rer_labels labels;
+    rer_array array; /* name NULL where the labels are texts of a table */
+    rer_texts texts;
+} rer_label_file;
+
+rer_status rer_label_file_open(rer_label_file *file, const char *path, const char *column, int64_t expected,
+                               rer_error *error);
+void rer_label_file_free(rer_label_file *file);
+
+/* Whether labels can be written to a file of this name. */
+rer_status rer_label_file_check(const char *out, rer_error *error);
+/* The same labels with other classes: codes [N], -1 for no label. An array keeps its type (.npy), texts stay
+ * texts (.npy, or one a line in .csv, .tsv, .txt). Unsigned integers become int64 where one is lost, since
+ * -1 stands for no label. */
+rer_status rer_label_file_write(const char *out, rer_label_file *file, const int32_t *codes, rer_error *error);
+
+/* Whether a name is that of a text (.csv, .tsv, .txt), and not of an array. */
+bool rer_path_is_text_output(const char *path);
+
+#endif

@@ -1,0 +1,243 @@
+/* The section on the whole data set: how chi is spread, what it says about a label, what the numbers mean,
+ * how they were computed and how to repeat them. */
+#include "report/page.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BINS = 70, STEPS = 36, SAMPLED_MAX = 40000 };
+
+typedef struct scored {
+    double chi, mistakenness;
+} scored;
+
+static int by_chi(const void *left, const void *right)
+{
+    double a = ((const scored *)left)->chi, b = ((const scored *)right)->chi;
+    return (a > b) - (a < b);
+}
+
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+/* Every k-th scored row, sorted by chi. */
+static rer_status draw_rows(scored **rows, int64_t *count, const rer_result *result, rer_error *error)
+{
+    int64_t step = result->N / SAMPLED_MAX + 1;
+    rer_status status = rer_allocate(rows, result->N / step + 1, sizeof **rows, "scored rows", error);
+    for (int64_t row = 0; status == RER_OK && row < result->N; row += step) {
+        rer_sample sample = rer_result_sample(result, row);
+        if (!isnan(sample.chi) && !isnan(sample.mistakenness))
+            (*rows)[(*count)++] = (scored){sample.chi, sample.mistakenness};
+    }
+    if (status == RER_OK && *count > 0)
+        qsort(*rows, (size_t)*count, sizeof **rows, by_chi);
+    return status;
+}
+
+/* ---- charts ----------------------------------------------------------------------------------- */
+
+static void count_bins(double *counts, const rer_result *result, double low, double high, bool flagged)
+{
+    for (int64_t row = 0; row < result->N; row++) {
+        double chi = rer_chi((double)result->own[row], (double)result->other[row]);
+        bool is_counted = result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(chi);
+        if (!is_counted || ((result->flags[row] & RER_FLAG_ISSUE) != 0) != flagged)
+            continue;
+        double place = floor((chi - low) / (high - low) * BINS);
+        counts[place < 0 ? 0 : place >= BINS ? BINS - 1 : (int)place]++;
+    }
+}
+
+/* Flagged samples on top of the others, in one picture. */
+static void put_histogram(const rer_page *page, double low, double high)
+{
+    double edges[BINS + 1], all[BINS] = {0}, flagged[BINS] = {0};
+    const rer_summary *summary = &page->result->summary;
+    rer_histogram_count(NULL, 0, low, high, BINS, edges, all);
+    count_bins(all, page->result, low, high, false);
+    count_bins(flagged, page->result, low, high, true);
+    for (int k = 0; k < BINS; k++)
+        all[k] += flagged[k];
+    rer_series series[] = {{.kind = RER_HISTOGRAM, .name = "all samples", .n = BINS, .x = edges, .y = all},
+                           {.kind = RER_HISTOGRAM, .name = "flagged", .n = BINS, .x = edges, .y = flagged}};
+    rer_reference references[] = {{.value = 1, .is_vertical = true, .label = "another class is as near"},
+                                  {.value = summary->threshold, .is_vertical = true, .label = "threshold"}};
+    rer_chart chart = {.title = "How χ is spread", .series = series, .n_series = 2, .references = references};
+    chart.x = (rer_axis){.title = "χ: own error / best other error", .low = low, .high = high};
+    chart.y = (rer_axis){.title = "samples"};
+    chart.n_references = low < 1 && high > 1;
+    if (summary->threshold_on_chi && summary->threshold > low && summary->threshold < high) {
+        references[0] = references[1];
+        chart.n_references = 1;
+    }
+    rer_frame_chart(page->writer, &chart);
+}
+
+/* Median and the middle 80 % of mistakenness, over pieces of as many samples each. */
+static void put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
+{
+    double x[STEPS], middle[STEPS], from[STEPS], to[STEPS];
+    double *piece = NULL;
+    int n = (int)rer_min(STEPS, count / 5);
+    if (n < 3 || rer_allocate(&piece, count / n + 2, sizeof *piece, "a piece", NULL) != RER_OK)
+        return;
+    for (int k = 0; k < n; k++) {
+        /* most samples are unsuspicious: pieces get smaller towards the large chi */
+        int64_t first = (int64_t)((double)count * (1 - pow(1 - (double)k / n, 2)));
+        int64_t last = (int64_t)((double)count * (1 - pow(1 - (k + 1.0) / n, 2)));
+        int64_t size = rer_min(last - first, count / n + 2);
+        for (int64_t i = 0; i < size; i++)
+            piece[i] = rows[first + (last - first) * i / rer_max(size, 1)].mistakenness;
+        qsort(piece, (size_t)size, sizeof *piece, by_size);
+        x[k] = size > 0 ? rows[(first + last) / 2].chi : NAN;
+        middle[k] = size > 0 ? piece[size / 2] : NAN;
+        from[k] = size > 0 ? piece[size / 10] : NAN;
+        to[k] = size > 0 ? piece[size - 1 - size / 10] : NAN;
+    }
+    rer_series series = {.kind = RER_LINE, .n = n, .x = x, .y = middle, .low = from, .high = to};
+    rer_chart chart = {.title = "What χ says about a label", .series = &series, .n_series = 1};
+    chart.description = "Mistakenness against chi: median and middle 80 percent";
+    chart.x = (rer_axis){.title = "χ", .low = rows[count / 3].chi, .high = high};
+    chart.y = (rer_axis){.title = "mistakenness (middle 80 %)", .low = 0, .high = 1, .percent = true};
+    rer_frame_chart(page->writer, &chart);
+    free(piece);
+}
+
+static rer_status put_charts(const rer_page *page)
+{
+    scored *rows = NULL;
+    int64_t count = 0;
+    rer_status status = draw_rows(&rows, &count, page->result, page->writer->error);
+    if (status == RER_OK && count >= 20) {
+        double low = rows[count / 500].chi, high = rows[count - 1 - count / 1000].chi;
+        rer_chart_widen(&low, &high);
+        rer_frame_charts_start(page->writer);
+        put_histogram(page, low, high);
+        put_probability(page, rows, count, high);
+        rer_frame_charts_end(page->writer);
+    }
+    free(rows);
+    return status;
+}
+
+/* ---- words ------------------------------------------------------------------------------------ */
+
+static void put_meaning(rer_writer *writer, const char *name, const char *meaning)
+{
+    rer_put(writer, "<dt>");
+    rer_put(writer, name);
+    rer_put(writer, "</dt><dd>");
+    rer_put(writer, meaning);
+    rer_put(writer, "</dd>\n");
+}
+
+static void put_meanings(const rer_page *page)
+{
+    rer_writer *writer = page->writer;
+    rer_put(writer, "<h3>What the numbers mean</h3>\n<dl class=\"meanings\">\n");
+    put_meaning(writer, "Error",
+                "How far a sample lies from what a class looks like. Its own class is looked at without the sample.");
+    put_meaning(writer, "χ of a sample",
+                "Its own class’s error over the best other class’s. Below 1 its own class fits best, above 1 another "
+                "one does.");
+    put_meaning(writer, "χ of the data set",
+                "The mean over all samples: the nearer to 1, the harder the classes are to tell apart with these "
+                "features.");
+    put_meaning(
+        writer, "Difficulty",
+        "The nearest-class error over that of guessing: 0 is trivial, 1 is hopeless. Unlike χ it can be compared "
+        "between features and data sets.");
+    put_meaning(writer, "Mistakenness",
+                "The probability that a label is wrong, given the errors of all classes and how often labels are "
+                "wrong in this data set.");
+    put_meaning(writer, "Probably wrong", "The mean mistakenness: how many labels are wrong, found or not.");
+    put_meaning(writer, "Nearest-class error",
+                "How often the class with the smallest error is not the given one. Wrong labels and classes that "
+                "overlap both count.");
+    rer_put(writer, "</dl>\n");
+}
+
+static void put_fact_number(rer_writer *writer, const char *name, double value, int decimals)
+{
+    char text[RER_CHART_TEXT];
+    if (!isnan(value))
+        rer_frame_fact(writer, name, rer_fixed_text(text, value, decimals));
+}
+
+static void put_facts(const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
+    rer_writer *writer = page->writer;
+    rer_put(writer, "<h3>In numbers</h3>\n");
+    rer_frame_facts_start(writer);
+    put_fact_number(writer, "samples", (double)summary->n_samples, 0);
+    put_fact_number(writer, "classes", summary->n_classes, 0);
+    put_fact_number(writer, "features", (double)summary->n_features, 0);
+    put_fact_number(writer, "without a label", (double)summary->n_unlabelled, 0);
+    put_fact_number(writer, "left out", (double)summary->n_invalid, 0);
+    put_fact_number(writer, "χ", summary->chi, 4);
+    put_fact_number(writer, "χ₀ (own / rest)", summary->chi0, 4);
+    put_fact_number(writer, "χ rand (best / rest)", summary->chi_rand, 4);
+    put_fact_number(writer, "difficulty", summary->difficulty, 4);
+    put_fact_number(writer, "noise rate", summary->noise_rate, 4);
+    put_fact_number(writer, "noise rate, at least", summary->noise_low, 4);
+    put_fact_number(writer, "noise rate, at most", summary->noise_high, 4);
+    put_fact_number(writer, "nearest-class error", summary->error_rate, 4);
+    put_fact_number(writer, summary->threshold_on_chi ? "threshold (χ)" : "threshold (mistakenness)",
+                    summary->threshold, 4);
+    put_fact_number(writer, "shrinkage", summary->shrinkage, 4);
+    put_fact_number(writer, "temperature", summary->temperature, 4);
+    put_fact_number(writer, "rank", summary->rank, 0);
+    put_fact_number(writer, "mean own error", summary->own_error, 4);
+    put_fact_number(writer, "mean best error", summary->best_error, 4);
+    put_fact_number(writer, "entropy of given → nearest", summary->transition_entropy, 4);
+    put_fact_number(writer, "seconds", summary->seconds.total, 2);
+    rer_frame_facts_end(writer);
+}
+
+/* The command with every option that is not at its default. */
+static void put_command(const rer_page *page)
+{
+    const rer_options *options = &page->result->options;
+    rer_options defaults = rer_options_default();
+    bool is_analysis = page->result->model != NULL;
+    rer_writer *writer = page->writer;
+    if (page->data->inputs == NULL)
+        return;
+    rer_put(writer, is_analysis ? "<pre><code>rer analyze" : "<pre><code>rer score MODEL");
+    rer_put_html(writer, page->data->inputs);
+    for (int i = 0; i < rer_options_count(); i++) {
+        const rer_option_info *info = rer_options_info(i);
+        char now[128], usual[128];
+        rer_options_get(options, i, now, sizeof now);
+        rer_options_get(&defaults, i, usual, sizeof usual);
+        bool is_chosen = strcmp(info->name, "normalize") == 0; /* what auto became */
+        if (strcmp(now, usual) == 0 || is_chosen || !rer_option_is_for(info, "analyze") || !is_analysis)
+            continue;
+        rer_put(writer, " --");
+        rer_put_html(writer, info->name);
+        rer_put(writer, info->is_flag ? "" : " ");
+        rer_put_html(writer, info->is_flag ? "" : now);
+    }
+    rer_put(writer, " --out results</code></pre>\n");
+}
+
+rer_status rer_page_dataset(const rer_page *page)
+{
+    rer_writer *writer = page->writer;
+    rer_frame_section(writer, "dataset", "The data set", "How hard it is as a whole, and where its labels stand.");
+    rer_status status = page->result->summary.n_labelled > 0 ? put_charts(page) : RER_OK;
+    if (status != RER_OK)
+        return status;
+    put_meanings(page);
+    put_facts(page);
+    rer_frame_section(writer, "repeat", "How to repeat this",
+                      "The same inputs and options give the same numbers, at any number of threads.");
+    put_command(page);
+    rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
+    return RER_OK;
+}

@@ -1,0 +1,228 @@
+/* Small pictures of rows: see thumbnails.h.
+ *
+ * 1. A few pictures at full size tell how many bytes one takes; with that, the largest side at which all
+ *    of them fit is chosen.
+ * 2. Each is read, area-resized and encoded, in any order by any thread.
+ * 3. In the order of importance, those that still fit are kept. */
+#include "report/thumbnails.h"
+#include "embed/hog.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <webp/encode.h>
+
+enum { TRIED = 24, LOSSLESS_SIDE = 40, SIDE_MIN = 28 };
+
+#define QUALITY 78
+
+bool rer_thumbnails_are_possible(const rer_dataset *data)
+{
+    return rer_images_are_there(&data->images) || (data->picture[0] > 0 && data->features.dtype == RER_U8);
+}
+
+void rer_thumbnails_free(rer_thumbnails *thumbnails)
+{
+    for (int64_t i = 0; thumbnails->bytes != NULL && i < thumbnails->count; i++)
+        free(thumbnails->bytes[i]);
+    free(thumbnails->bytes);
+    free(thumbnails->size);
+    *thumbnails = (rer_thumbnails){0};
+}
+
+/* ---- one picture ------------------------------------------------------------------------------ */
+
+/* The longer side becomes at most `side`; small pictures keep their size. */
+static rer_status shrink(rer_picture *small, const rer_picture *picture, int64_t side, rer_error *error)
+{
+    float *resized = NULL;
+    int64_t longer = rer_max(picture->height, picture->width), target = rer_min(longer, side);
+    int64_t h = rer_max(1, (picture->height * target + longer / 2) / longer);
+    int64_t w = rer_max(1, (picture->width * target + longer / 2) / longer);
+    int64_t count = h * w * picture->channels;
+    *small = (rer_picture){.height = h, .width = w, .channels = picture->channels};
+    rer_status status = rer_allocate(&resized, count, sizeof *resized, "a thumbnail", error);
+    if (status == RER_OK)
+        status = rer_allocate(&small->pixels, count, 1, "a thumbnail", error);
+    if (status == RER_OK) {
+        rer_picture_resize(picture->pixels, picture->height, picture->width, picture->channels, resized, h, w);
+        for (int64_t i = 0; i < count; i++)
+            small->pixels[i] = (uint8_t)fminf(255, fmaxf(0, resized[i] + 0.5F));
+    }
+    free(resized);
+    return status;
+}
+
+/* Any number of channels -> four: red, green, blue, opacity. */
+static void to_rgba(uint8_t *rgba, const rer_picture *picture)
+{
+    int64_t channels = picture->channels;
+    for (int64_t i = 0; i < picture->height * picture->width; i++) {
+        const uint8_t *in = picture->pixels + i * channels;
+        bool grey = channels < 3;
+        rgba[4 * i] = in[0];
+        rgba[4 * i + 1] = grey ? in[0] : in[1];
+        rgba[4 * i + 2] = grey ? in[0] : in[2];
+        rgba[4 * i + 3] = channels == 4 ? in[3] : channels == 2 ? in[1] : 255;
+    }
+}
+
+static rer_status encode(uint8_t **bytes, int64_t *size, const uint8_t *rgba, int64_t height, int64_t width,
+                         bool lossless, rer_error *error)
+{
+    WebPConfig config;
+    WebPPicture picture;
+    WebPMemoryWriter memory;
+    if (!WebPConfigPreset(&config, WEBP_PRESET_DEFAULT, QUALITY) || !WebPPictureInit(&picture))
+        return rer_fail(error, RER_SYSTEM, "the WebP library is of another version than it was built for");
+    config.method = 3;
+    config.lossless = lossless;
+    config.exact = 0;
+    picture.use_argb = config.lossless;
+    picture.width = (int)width;
+    picture.height = (int)height;
+    picture.writer = WebPMemoryWrite;
+    picture.custom_ptr = &memory;
+    WebPMemoryWriterInit(&memory);
+    bool done = WebPPictureImportRGBA(&picture, rgba, (int)(4 * width)) && WebPEncode(&config, &picture);
+    WebPPictureFree(&picture);
+    rer_status status = RER_OK;
+    if (!done)
+        status = rer_fail(error, RER_SYSTEM, "a thumbnail of %lld x %lld pixels cannot be encoded (WebP error %d)",
+                          (long long)width, (long long)height, (int)picture.error_code);
+    if (status == RER_OK)
+        status = rer_allocate(bytes, (int64_t)memory.size, 1, "a thumbnail", error);
+    if (status == RER_OK) {
+        memcpy(*bytes, memory.mem, memory.size);
+        *size = (int64_t)memory.size;
+    }
+    WebPMemoryWriterClear(&memory);
+    return status;
+}
+
+rer_status rer_thumbnail_encode(uint8_t **bytes, int64_t *size, const rer_picture *picture, int64_t side,
+                                rer_error *error)
+{
+    rer_picture small = {0};
+    uint8_t *rgba = NULL;
+    rer_status status = shrink(&small, picture, side, error);
+    if (status == RER_OK)
+        status = rer_allocate(&rgba, small.height * small.width, 4, "a thumbnail", error);
+    if (status == RER_OK) {
+        bool lossless = rer_max(picture->height, picture->width) <= LOSSLESS_SIDE;
+        to_rgba(rgba, &small);
+        status = encode(bytes, size, rgba, small.height, small.width, lossless, error);
+    }
+    free(rgba);
+    rer_picture_free(&small);
+    return status;
+}
+
+/* ---- many ------------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    rer_thumbnails *thumbnails;
+    const rer_dataset *data;
+    const int64_t *rows;
+} batch;
+
+static rer_status read_picture(rer_picture *picture, const rer_dataset *data, int64_t row, int64_t side,
+                               rer_error *error)
+{
+    if (rer_images_are_there(&data->images))
+        return rer_images_read(picture, &data->images, row, side, error);
+    return rer_picture_of_row(picture, &data->features, row, error);
+}
+
+/* A picture that cannot be read is no failure of the report; a lack of memory is. */
+static rer_status make_one(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const batch *b = context;
+    rer_thumbnails *thumbnails = b->thumbnails;
+    rer_picture picture = {0};
+    rer_error failure = {0};
+    (void)scratch;
+    rer_status status = read_picture(&picture, b->data, b->rows[item], thumbnails->side, &failure);
+    if (status == RER_OK)
+        status = rer_thumbnail_encode(&thumbnails->bytes[item], &thumbnails->size[item], &picture, thumbnails->side,
+                                      &failure);
+    rer_picture_free(&picture);
+    bool is_ours = strstr(failure.message, "out of memory") != NULL;
+    return status != RER_OK && is_ours ? rer_fail(error, status, "%s", failure.message) : RER_OK;
+}
+
+static rer_status make_range(const batch *b, int64_t count, rer_pool *pool, rer_error *error)
+{
+    rer_job job = {.stage = "drawing thumbnails", .from = 1, .to = 1, .items = count, .work = make_one};
+    job.context = (void *)b;
+    return rer_pool_run(pool, &job, error);
+}
+
+/* The largest side at which `count` pictures take `room` bytes at most, as far as the first ones tell. */
+static int64_t choose_side(const rer_thumbnails *tried, int64_t count, int64_t room)
+{
+    double bytes = 0, made = 0;
+    for (int64_t i = 0; i < tried->count; i++) {
+        bytes += (double)tried->size[i];
+        made += tried->size[i] > 0;
+    }
+    double share = made > 0 && bytes > 0 ? (double)room / (bytes / made * (double)count) : 1;
+    double side = RER_THUMBNAIL_MAX * fmin(1, pow(.92 * share, 1 / 1.7)); /* bytes grow a little slower than pixels */
+    return rer_max(SIDE_MIN, (int64_t)side / 4 * 4);
+}
+
+static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side, rer_error *error)
+{
+    *thumbnails = (rer_thumbnails){.count = count, .side = side};
+    rer_status status = rer_allocate(&thumbnails->bytes, count, sizeof *thumbnails->bytes, "thumbnails", error);
+    if (status == RER_OK)
+        status = rer_allocate(&thumbnails->size, count, sizeof *thumbnails->size, "thumbnails", error);
+    return status;
+}
+
+/* Which pictures are missing, and why the first of them is. */
+static void look_for_failures(rer_thumbnails *thumbnails, const rer_dataset *data, const int64_t *rows)
+{
+    for (int64_t i = 0; i < thumbnails->count; i++) {
+        if (thumbnails->bytes[i] != NULL)
+            continue;
+        rer_error failure = {0};
+        rer_picture picture = {0};
+        if (thumbnails->n_failed++ == 0 && read_picture(&picture, data, rows[i], thumbnails->side, &failure) != RER_OK)
+            (void)snprintf(thumbnails->message, sizeof thumbnails->message, "%.399s", failure.message);
+        rer_picture_free(&picture);
+    }
+}
+
+rer_status rer_thumbnails_make(rer_thumbnails *thumbnails, const rer_dataset *data, const int64_t *rows, int64_t count,
+                               int64_t room, rer_pool *pool, rer_error *error)
+{
+    rer_thumbnails tried = {0}, made = {0};
+    batch b = {.thumbnails = &tried, .data = data, .rows = rows};
+    rer_status status = start(&tried, rer_min(count, TRIED), RER_THUMBNAIL_MAX, error);
+    if (status == RER_OK)
+        status = make_range(&b, tried.count, pool, error);
+    if (status == RER_OK)
+        status = start(&made, count, choose_side(&tried, count, room), error);
+    b.thumbnails = &made;
+    if (status == RER_OK)
+        status = make_range(&b, count, pool, error);
+    rer_thumbnails_free(&tried);
+    if (status != RER_OK) {
+        rer_thumbnails_free(&made);
+        return status;
+    }
+    look_for_failures(&made, data, rows);
+    for (int64_t i = 0; i < count; i++) {
+        room -= made.size[i];
+        if (room >= 0 || made.bytes[i] == NULL)
+            continue;
+        free(made.bytes[i]);
+        made.bytes[i] = NULL;
+        made.size[i] = 0;
+        made.n_left++;
+    }
+    *thumbnails = made;
+    return RER_OK;
+}

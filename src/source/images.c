@@ -1,0 +1,302 @@
+/* The picture of each row: see images.h. */
+#include "source/images.h"
+#include "source/formats.h"
+#include "source/texts.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEPTH_MAX 32 /* folders within folders */
+
+void rer_images_free(rer_images *images)
+{
+    rer_array_close(&images->array);
+    rer_texts_free(&images->paths);
+    *images = (rer_images){.array = {.fd = -1}};
+}
+
+bool rer_images_are_there(const rer_images *images)
+{
+    return images->array.name != NULL || images->paths.count > 0;
+}
+
+/* ---- folders ---------------------------------------------------------------------------------- */
+
+static bool has_ending(const char *name, const char *ending)
+{
+    size_t length = strlen(name), tail = strlen(ending);
+    if (length <= tail)
+        return false;
+    for (size_t i = 0; i < tail; i++) {
+        char c = name[length - tail + i];
+        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != ending[i])
+            return false;
+    }
+    return true;
+}
+
+static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
+
+enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
+
+static bool is_picture_name(const char *name)
+{
+    for (int i = 0; i < N_ENDINGS; i++)
+        if (name[0] != '.' && has_ending(name, endings[i]))
+            return true;
+    return false;
+}
+
+static rer_status join(char **out, const char *folder, const char *name, rer_error *error)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    rer_status status = rer_allocate(out, (int64_t)size, 1, "a path", error);
+    if (status == RER_OK)
+        (void)snprintf(*out, size, "%s%s%s", folder, folder[0] != 0 && folder[strlen(folder) - 1] == '/' ? "" : "/",
+                       name);
+    return status;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names in a folder, sorted by bytes, as one allocation each. */
+typedef struct name_list {
+    char **list;
+    int64_t count, capacity;
+} name_list;
+
+static void free_names(name_list *names)
+{
+    for (int64_t i = 0; i < names->count; i++)
+        free(names->list[i]);
+    free(names->list);
+}
+
+static rer_status add_name(name_list *names, const char *name, rer_error *error)
+{
+    rer_status status =
+        rer_grow(&names->list, &names->capacity, names->count + 1, sizeof *names->list, "file names", error);
+    if (status == RER_OK)
+        status = rer_copy_text(&names->list[names->count], name, error);
+    if (status == RER_OK)
+        names->count++;
+    return status;
+}
+
+static rer_status list_folder(name_list *files, name_list *folders, const char *folder, rer_error *error)
+{
+    rer_status status = RER_OK;
+    DIR *stream = opendir(folder);
+    if (stream == NULL)
+        return rer_fail_errno(error, "%s: the folder cannot be read", folder);
+    for (struct dirent *entry; status == RER_OK && (entry = readdir(stream)) != NULL;) {
+        char *path = NULL;
+        struct stat found;
+        if (entry->d_name[0] == '.')
+            continue;
+        status = join(&path, folder, entry->d_name, error);
+        if (status == RER_OK && is_picture_name(entry->d_name))
+            status = add_name(files, path, error);
+        else if (status == RER_OK && stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+            status = add_name(folders, path, error);
+        free(path);
+    }
+    (void)closedir(stream);
+    if (files->count > 0)
+        qsort(files->list, (size_t)files->count, sizeof *files->list, by_text);
+    if (folders->count > 0)
+        qsort(folders->list, (size_t)folders->count, sizeof *folders->list, by_text);
+    return status;
+}
+
+/* All pictures below a folder: its own in the order of their names, then those of its folders. */
+static rer_status walk(rer_texts_builder *paths, const char *folder, int depth, rer_error *error)
+{
+    name_list files = {0}, folders = {0};
+    rer_status status = RER_OK;
+    if (depth > DEPTH_MAX)
+        return rer_fail(error, RER_BAD_INPUT, "%s: folders within folders more than %d deep: a circle of links?",
+                        folder, DEPTH_MAX);
+    status = list_folder(&files, &folders, folder, error);
+    for (int64_t i = 0; i < files.count && status == RER_OK; i++)
+        status = rer_texts_add(paths, files.list[i], (int64_t)strlen(files.list[i]), error);
+    for (int64_t i = 0; i < folders.count && status == RER_OK; i++)
+        status = walk(paths, folders.list[i], depth + 1, error);
+    free_names(&files);
+    free_names(&folders);
+    return status;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* folder/id, or folder/id.jpg and so on; the first that is there, else folder/id. */
+static rer_status add_named(rer_texts_builder *paths, const char *folder, const char *id, rer_error *error)
+{
+    char *path = NULL, *longer = NULL;
+    rer_status status = join(&path, folder, id, error);
+    if (status != RER_OK)
+        return status;
+    for (int i = 0; i < N_ENDINGS && status == RER_OK && longer == NULL && !is_file(path); i++) {
+        status = rer_allocate(&longer, (int64_t)strlen(path) + 8, 1, "a path", error);
+        if (status == RER_OK)
+            (void)snprintf(longer, strlen(path) + 8, "%s%s", path, endings[i]);
+        if (status == RER_OK && !is_file(longer)) {
+            free(longer);
+            longer = NULL;
+        }
+    }
+    const char *found = longer != NULL ? longer : path;
+    if (status == RER_OK)
+        status = rer_texts_add(paths, found, (int64_t)strlen(found), error);
+    free(longer);
+    free(path);
+    return status;
+}
+
+static rer_status open_folder(rer_images *images, const char *folder, int64_t N, const rer_texts *ids, rer_error *error)
+{
+    rer_texts_builder paths = {0};
+    rer_status status = RER_OK;
+    bool by_id = ids != NULL && ids->count == N && N > 0;
+    for (int64_t row = 0; by_id && row < N && status == RER_OK; row++)
+        status = add_named(&paths, folder, rer_text(ids, row), error);
+    if (by_id && status == RER_OK && paths.texts.count > 0 && !is_file(rer_text(&paths.texts, 0)))
+        status =
+            rer_fail(error, RER_BAD_INPUT,
+                     "%s: has no picture '%s', the id of row 0; with --ids, pictures are named by the ids, with or "
+                     "without .jpg, .png or .webp",
+                     folder, rer_text(ids, 0));
+    if (!by_id)
+        status = walk(&paths, folder, 0, error);
+    if (status == RER_OK && paths.texts.count != N)
+        status =
+            rer_fail(error, RER_BAD_INPUT,
+                     "%s: has %lld pictures (.jpg, .png, .webp) but there are %lld rows; give a list of files, one "
+                     "a row, or --ids with their names",
+                     folder, (long long)paths.texts.count, (long long)N);
+    if (status == RER_OK)
+        images->paths = paths.texts;
+    else
+        rer_texts_free(&paths.texts);
+    return status;
+}
+
+/* ---- lists and arrays ------------------------------------------------------------------------- */
+
+/* Names in a list are seen from where the list is. */
+static rer_status open_list(rer_images *images, rer_input *input, const char *path, int64_t N, rer_error *error)
+{
+    rer_texts listed = {0};
+    rer_texts_builder paths = {0};
+    char *folder = NULL;
+    rer_status status = rer_copy_text(&folder, path, error);
+    if (status != RER_OK)
+        return status;
+    char *slash = strrchr(folder, '/');
+    *(slash != NULL ? slash + 1 : folder) = 0;
+    status = rer_input_texts(&listed, input, NULL, N, error);
+    if (status == RER_OK && listed.count != N)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: names %lld pictures but there are %lld rows; give one a row", path,
+                          (long long)listed.count, (long long)N);
+    for (int64_t i = 0; i < listed.count && status == RER_OK; i++) {
+        const char *name = rer_text(&listed, i);
+        char *joined = NULL;
+        if (name[0] == '/' || folder[0] == 0)
+            status = rer_texts_add(&paths, name, (int64_t)strlen(name), error);
+        else if ((status = join(&joined, folder, name, error)) == RER_OK)
+            status = rer_texts_add(&paths, joined, (int64_t)strlen(joined), error);
+        free(joined);
+    }
+    if (status == RER_OK && paths.texts.count > 0 && !is_file(rer_text(&paths.texts, 0)))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: names '%s' in its first line, which is no file", path,
+                          rer_text(&paths.texts, 0));
+    if (status == RER_OK)
+        images->paths = paths.texts;
+    else
+        rer_texts_free(&paths.texts);
+    rer_texts_free(&listed);
+    free(folder);
+    return status;
+}
+
+rer_status rer_images_take(rer_images *images, rer_array *array, int64_t N, rer_error *error)
+{
+    char shape[RER_SHAPE_TEXT];
+    bool fits = array->dtype == RER_U8 && array->rank >= 3 && (array->rank == 3 || array->shape[3] <= 4);
+    if (!fits)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: shape %s of %s holds no pictures; they are [N, H, W] or [N, H, W, 1..4] of uint8",
+                        array->name, rer_shape_text(shape, array->rank, array->shape), rer_dtype_name(array->dtype));
+    if (array->shape[0] != N)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld pictures but there are %lld rows; give one a row",
+                        array->name, (long long)array->shape[0], (long long)N);
+    images->array = *array;
+    *array = (rer_array){.fd = -1};
+    return RER_OK;
+}
+
+rer_status rer_images_open(rer_images *images, const char *path, int64_t N, const rer_texts *ids, rer_error *error)
+{
+    rer_images opened = {.array = {.fd = -1}};
+    rer_input input = RER_NO_INPUT;
+    rer_array array = {.fd = -1};
+    struct stat found;
+    rer_status status = RER_OK;
+    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
+        status = open_folder(&opened, path, N, ids, error);
+    } else {
+        status = rer_input_open(&input, path, error);
+        if (status == RER_OK && input.format == RER_TEXT)
+            status = open_list(&opened, &input, path, N, error);
+        else if (status == RER_OK)
+            status = rer_input_array(&array, &input, error);
+        if (status == RER_OK && input.format != RER_TEXT)
+            status = rer_images_take(&opened, &array, N, error);
+    }
+    rer_array_close(&array);
+    rer_input_close(&input);
+    if (status == RER_OK)
+        *images = opened;
+    else
+        rer_images_free(&opened);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+rer_status rer_picture_of_row(rer_picture *picture, const rer_array *array, int64_t row, rer_error *error)
+{
+    int64_t bytes = rer_array_row_bytes(array);
+    uint8_t *pixels = NULL, *scratch = NULL;
+    rer_status status = rer_allocate(&pixels, bytes, 1, "a picture", error);
+    if (status == RER_OK)
+        status = rer_allocate(&scratch, bytes, 1, "a picture", error);
+    if (status == RER_OK)
+        status = rer_array_raw_rows(array, row, 1, pixels, scratch, error);
+    free(scratch);
+    if (status != RER_OK) {
+        free(pixels);
+        return status;
+    }
+    *picture = (rer_picture){.height = array->shape[1],
+                             .width = array->shape[2],
+                             .channels = array->rank == 4 ? array->shape[3] : 1,
+                             .pixels = pixels};
+    return RER_OK;
+}
+
+rer_status rer_images_read(rer_picture *picture, const rer_images *images, int64_t row, int64_t side, rer_error *error)
+{
+    if (images->array.name != NULL)
+        return rer_picture_of_row(picture, &images->array, row, error);
+    return rer_picture_read(picture, rer_text(&images->paths, row), side, error);
+}

@@ -1,0 +1,240 @@
+/* The text of each row: see row_texts.h. */
+#include "source/row_texts.h"
+#include "source/csv_rows.h"
+#include "source/texts.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+
+void rer_row_texts_free(rer_row_texts *texts) /* a zeroed one too */
+{
+    if (texts->input.name != NULL)
+        rer_input_close(&texts->input);
+    rer_texts_free(&texts->kept);
+    free(texts->field);
+    *texts = (rer_row_texts){.input = RER_NO_INPUT};
+}
+
+bool rer_row_texts_are_there(const rer_row_texts *texts)
+{
+    return texts->input.name != NULL || texts->kept.count > 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Objects are known by their first character too, so that any name will do. */
+static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error *error)
+{
+    char first = 0;
+    rer_status status = RER_OK;
+    if (input->bytes.size > 0)
+        status = rer_bytes_read(&input->bytes, 0, 1, &first, input->name, error);
+    *is_json = first == '{' || ends_with(input->file, ".jsonl") || ends_with(input->file, ".jsonl.gz") ||
+               ends_with(input->file, ".ndjson");
+    return status;
+}
+
+/* ---- the first pass: how many rows, which column ---------------------------------------------- */
+
+typedef struct survey {
+    rer_row_texts *texts;
+    rer_texts_builder first; /* cells of the first row */
+    int64_t rows;
+} survey;
+
+static rer_status survey_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
+                              rer_error *error)
+{
+    survey *s = context;
+    (void)line;
+    (void)column;
+    return s->rows == 0 ? rer_texts_add(&s->first, text, length, error) : RER_OK;
+}
+
+static rer_status survey_row(void *context, int64_t line, rer_error *error)
+{
+    survey *s = context;
+    (void)line;
+    (void)error;
+    s->rows++;
+    return RER_OK;
+}
+
+/* Which column of a table, by the first row; by name it is a header. */
+static rer_status find_column(rer_row_texts *texts, const rer_texts *first, rer_error *error)
+{
+    char list[500];
+    const char *wanted = texts->field != NULL ? texts->field : "text";
+    for (int64_t i = 0; i < first->count; i++)
+        if (strcmp(rer_text(first, i), wanted) == 0 && (texts->field != NULL || first->count > 1)) {
+            texts->column = i;
+            texts->header = 1;
+            return RER_OK;
+        }
+    texts->column = texts->field != NULL ? rer_column_number(texts->field, first->count) : first->count == 1 ? 0 : -1;
+    if (texts->column < 0)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: has no column '%s'; its first row is %s: name one, as in %s:NAME, or give a number from 1 "
+                        "to %lld",
+                        texts->input.file, wanted, rer_texts_list(first, list, sizeof list), texts->input.file,
+                        (long long)first->count);
+    return RER_OK;
+}
+
+static rer_status survey_all(rer_row_texts *texts, int64_t N, rer_error *error)
+{
+    survey s = {.texts = texts};
+    rer_csv_handler handler = {.cell = survey_cell, .row = survey_row, .context = &s};
+    int64_t trailing = 0;
+    texts->delimiter = texts->is_json ? RER_NO_DELIMITER : rer_csv_texts_delimiter(&texts->input);
+    rer_status status = rer_csv_read(&texts->input, texts->delimiter, &handler, &trailing, error);
+    if (status == RER_OK && !texts->is_json)
+        status = find_column(texts, &s.first.texts, error);
+    rer_texts_free(&s.first.texts);
+    if (status != RER_OK)
+        return status;
+    if (texts->header == 0 && !texts->is_json && s.rows == N + 1)
+        texts->header = 1;
+    int64_t rows = s.rows - texts->header;
+    rows += rer_max(0, rer_min(N - rows, trailing)); /* blank lines at the end are rows where rows are missing */
+    if (rows != N)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
+                        texts->input.file, (long long)rows, (long long)N);
+    return RER_OK;
+}
+
+/* ---- opening ---------------------------------------------------------------------------------- */
+
+/* FILE:FIELD -> both, at the last colon behind the name of a file that is there. */
+static rer_status split_path(char **file, char **field, const char *path, rer_error *error)
+{
+    struct stat found;
+    rer_status status = rer_copy_text(file, path, error);
+    if (status != RER_OK || stat(path, &found) == 0)
+        return status;
+    char *colon = strrchr(*file, ':');
+    if (colon == NULL)
+        return RER_OK;
+    *colon = 0;
+    if (stat(*file, &found) == 0)
+        return rer_copy_text(field, colon + 1, error);
+    *colon = ':';
+    return RER_OK;
+}
+
+/* Texts of an array, or the first pass over a file. */
+static rer_status prepare(rer_row_texts *texts, int64_t N, rer_error *error)
+{
+    if (texts->input.format == RER_TEXT) {
+        rer_status status = is_json_lines(&texts->is_json, &texts->input, error);
+        return status == RER_OK ? survey_all(texts, N, error) : status;
+    }
+    rer_status status = rer_input_texts(&texts->kept, &texts->input, NULL, N, error);
+    if (status == RER_OK && texts->kept.count != N)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
+                          texts->input.name, (long long)texts->kept.count, (long long)N);
+    return status;
+}
+
+rer_status rer_row_texts_open(rer_row_texts *texts, const char *path, int64_t N, rer_error *error)
+{
+    rer_row_texts opened = {.input = RER_NO_INPUT};
+    char *file = NULL;
+    rer_status status = split_path(&file, &opened.field, path, error);
+    if (status == RER_OK && opened.field != NULL) {
+        status = rer_input_open(&opened.input, file, error);
+        if (status == RER_OK && opened.input.format != RER_TEXT) { /* the field is a member: file.npz:name */
+            rer_input_close(&opened.input);
+            status = rer_input_open(&opened.input, path, error);
+        }
+    } else if (status == RER_OK) {
+        status = rer_input_open(&opened.input, path, error);
+    }
+    if (status == RER_OK)
+        status = prepare(&opened, N, error);
+    free(file);
+    if (status == RER_OK)
+        *texts = opened;
+    else
+        rer_row_texts_free(&opened);
+    return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+typedef struct picker {
+    const rer_row_texts *texts;
+    const int64_t *rows; /* [count] wanted, increasing */
+    int64_t count, next; /* next: of `rows` */
+    int64_t row;         /* that is being read */
+    rer_texts_builder out;
+} picker;
+
+/* The text of an object's member, or of a text by itself. */
+static rer_status add_json(picker *p, int64_t line, const char *text, int64_t length, rer_error *error)
+{
+    const char *wanted = p->texts->field != NULL ? p->texts->field : "text";
+    json_error_t failure;
+    json_t *value = json_loadb(text, (size_t)length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &failure);
+    if (value == NULL)
+        return rer_fail(error, RER_BAD_INPUT, "%s: line %lld is no JSON: %s", p->texts->input.file, (long long)line,
+                        failure.text);
+    const json_t *member = json_is_object(value) ? json_object_get(value, wanted) : value;
+    rer_status status = RER_OK;
+    if (member == NULL && json_is_object(value))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld has no member '%s'; name one, as in %s:NAME",
+                          p->texts->input.file, (long long)line, wanted, p->texts->input.file);
+    else if (json_is_string(member))
+        status = rer_texts_add(&p->out, json_string_value(member), (int64_t)json_string_length(member), error);
+    else
+        status = rer_texts_add(&p->out, text, length, error); /* as it is */
+    json_decref(value);
+    return status;
+}
+
+static rer_status pick_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
+                            rer_error *error)
+{
+    picker *p = context;
+    if (p->next >= p->count || p->row != p->rows[p->next] || column != p->texts->column)
+        return RER_OK;
+    return p->texts->is_json ? add_json(p, line, text, length, error) : rer_texts_add(&p->out, text, length, error);
+}
+
+static rer_status pick_row(void *context, int64_t line, rer_error *error)
+{
+    picker *p = context;
+    (void)line;
+    (void)error;
+    if (p->next < p->count && p->row == p->rows[p->next])
+        p->next++;
+    p->row++;
+    return RER_OK;
+}
+
+rer_status rer_row_texts_read(rer_texts *out, const rer_row_texts *texts, const int64_t *rows, int64_t count,
+                              rer_error *error)
+{
+    picker p = {.texts = texts, .rows = rows, .count = count, .row = -texts->header};
+    rer_csv_handler handler = {.cell = pick_cell, .row = pick_row, .context = &p};
+    rer_status status = RER_OK;
+    if (texts->kept.count > 0)
+        for (int64_t i = 0; i < count && status == RER_OK; i++) {
+            const char *text = rer_text(&texts->kept, rows[i]);
+            status = rer_texts_add(&p.out, text, (int64_t)strlen(text), error);
+        }
+    else
+        status = rer_csv_read(&texts->input, texts->delimiter, &handler, NULL, error);
+    while (status == RER_OK && p.out.texts.count < count) /* blank lines at the end */
+        status = rer_texts_add(&p.out, "", 0, error);
+    if (status == RER_OK)
+        *out = p.out.texts;
+    else
+        rer_texts_free(&p.out.texts);
+    return status;
+}

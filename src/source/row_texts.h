@@ -1,0 +1,27 @@
+/* The text of each row, for people to read: lines of a text, a column of a table, a member of JSON lines.
+ * Only the rows that are shown are kept. */
+#ifndef RER_ROW_TEXTS_H
+#define RER_ROW_TEXTS_H
+
+#include "source/formats.h"
+
+typedef struct rer_row_texts {
+    rer_input input; /* name NULL where there are none */
+    char *field;     /* column of a table or member of an object, or NULL: the only one, or "text" */
+    bool is_json;    /* one JSON value a line */
+    int64_t column;  /* of a table, from 0 */
+    char delimiter;  /* of a table */
+    int64_t header;  /* lines before the first row: 0 or 1 */
+    rer_texts kept;  /* [N] where they come from memory */
+} rer_row_texts;
+
+/* `path`: FILE.txt, FILE.csv, FILE.tsv or FILE.jsonl, with :FIELD behind it or not. Reads it once, to see
+ * that it has N rows. */
+rer_status rer_row_texts_open(rer_row_texts *texts, const char *path, int64_t N, rer_error *error);
+void rer_row_texts_free(rer_row_texts *texts);
+bool rer_row_texts_are_there(const rer_row_texts *texts);
+/* The texts of `rows` [count], in increasing order. */
+rer_status rer_row_texts_read(rer_texts *out, const rer_row_texts *texts, const int64_t *rows, int64_t count,
+                              rer_error *error);
+
+#endif

@@ -1,0 +1,182 @@
+"""rer apply: corrected labels against the same corrections in numpy, for every kind of label file; and what it
+refuses."""
+import csv
+import gzip
+import os
+import struct
+import unittest
+
+import numpy as np
+
+from cli_case import CliCase, clusters, column
+
+FIELDS = ["index", "given_label", "decision", "new_label", "labels_checksum"]
+
+
+class Apply(CliCase):
+    def analyze(self, labels, *arguments, planted=12, n=120):
+        X, y = clusters(n=n, planted=planted)
+        self.save("X.npy", X)
+        self.rer("analyze", "X.npy", labels(y), "--out", "out", "--quiet", *arguments)
+        return y
+
+    def checksum(self):
+        return "rer:" + self.summary()["checksums"]["labels"]
+
+    def decisions(self, rows, name="decisions.csv", checksum=None):
+        with open(self.path(name), "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(FIELDS)
+            writer.writerows([*row, checksum or self.checksum()] for row in rows)
+        return name
+
+    def test_every_kind_of_file(self):
+        names = np.array(["ant", "bee, \"big\"", "c\u00e4t"])
+        idx = lambda y: gzip.compress(bytes([0, 0, 8, 1]) + struct.pack(">I", len(y)) + y.astype("u1").tobytes())
+        kinds = {
+            "i8": (lambda y: self.save("y.npy", y), str, lambda y, drop: np.where(drop, -1, y).astype("i8")),
+            "u1": (lambda y: self.save("y.npy", y.astype("u1")), str, lambda y, drop: np.where(drop, -1, y).astype("i8")),
+            "f4": (lambda y: self.save("y.npy", y.astype("f4")), str, lambda y, drop: np.where(drop, np.nan, y).astype("f4")),
+            "idx": (lambda y: self.save("y.gz", idx(y)), str, lambda y, drop: np.where(drop, -1, y).astype("i8")),
+            "unicode": (lambda y: self.save("y.npy", names[y]), lambda c: names[c], lambda y, drop: np.where(drop, "", names[y])),
+        }
+        for kind, (save, value, expect) in kinds.items():
+            with self.subTest(kind):
+                y = self.analyze(save)
+                rows = [(0, value(y[0]), "fix", value(2)), (1, value(y[1]), "keep", value(y[1])),
+                        (2, value(y[2]), "drop", ""), (7, value(y[7]), "choose", value(1))]
+                source = "y.gz" if kind == "idx" else "y.npy"
+                done = self.rer("apply", source, self.decisions(rows), "--out", "z.npy")
+                self.assertEqual(done.out, "2 of 120 labels changed, 1 dropped, 1 kept after a look; labels written to z.npy\n")
+                z = y.copy()
+                z[0], z[7] = 2, 1
+                expected = expect(z, np.arange(len(y)) == 2)
+                got = np.load(self.path("z.npy"))
+                self.assertEqual(got.dtype, expected.dtype)
+                np.testing.assert_array_equal(got, expected)
+
+    def test_without_drops_the_type_stays(self):
+        y = self.analyze(lambda y: self.save("y.npy", y.astype("u1")))
+        self.rer("apply", "y.npy", self.decisions([(3, str(y[3]), "fix", "0")]), "--out", "z.npy", "--quiet")
+        z = y.astype("u1")
+        z[3] = 0
+        got = np.load(self.path("z.npy"))
+        self.assertEqual(got.dtype, np.dtype("u1"))
+        np.testing.assert_array_equal(got, z)
+
+    def test_texts_and_tables(self):
+        names = np.array(["ant", "bee", "cat"])
+        X, y = clusters(n=120, planted=12)
+        head = ",".join(f"x{j}" for j in range(X.shape[1])) + ",label\n"
+        lines = [",".join(map(str, x)) + f",{names[c]}\n" for x, c in zip(X, y)]
+        self.save("table.csv", head + "".join(lines))
+        self.rer("analyze", "table.csv", "--label-column", "label", "--out", "out", "--quiet")
+        rows = [(5, names[y[5]], "fix", "ant"), (6, names[y[6]], "drop", "")]
+        self.rer("apply", "table.csv", self.decisions(rows), "--label-column", "label", "--out", "z.txt", "--quiet")
+        z = names[y]
+        z[5], z[6] = "ant", ""
+        self.assertEqual(self.load(self.path("z.txt")).decode().split("\n")[:-1], z.tolist())
+
+    def test_class_names_do_not_matter_to_decisions(self):
+        names = self.save("names.txt", "one\ntwo\nthree\n")
+        y = self.analyze(lambda y: self.save("y.npy", y + 10), "--class-names", names)
+        self.rer("apply", "y.npy", self.decisions([(0, str(y[0] + 10), "fix", "12")]), "--out", "z.npy", "--quiet")
+        self.assertEqual(np.load(self.path("z.npy"))[0], 12)
+
+    def test_automatic(self):
+        y = self.analyze(lambda y: self.save("y.npy", y))
+        samples = self.samples()
+        p = column(samples, "mistakenness")
+        for least in (.5, .9):
+            z = y.copy()
+            for row in np.flatnonzero(p > least):
+                z[row] = int(samples[row]["suggested_label"])
+            self.assertGreater((z != y).sum(), 5)
+            done = self.rer("apply", "y.npy", "out", "--auto", least, "--out", "z.npy")
+            np.testing.assert_array_equal(np.load(self.path("z.npy")), z)
+            self.assertIn(f"{(z != y).sum()} of 120 labels changed; labels written", done.out)
+
+    def test_automatic_below_the_threshold_says_what_stays(self):
+        y = self.analyze(lambda y: self.save("y.npy", y), "--budget", "2")
+        p = column(self.samples(), "mistakenness")
+        done = self.rer("apply", "y.npy", "out", "--auto", .5, "--out", "z.npy")
+        self.assertEqual((np.load(self.path("z.npy")) != y).sum(), 2)
+        self.assertIn(f"{(p > .5).sum() - 2} rows above 0.5 stay as they are", done.out)
+
+    def test_automatic_with_class_names_and_missing_labels(self):
+        names = self.save("names.txt", "one\ntwo\nthree\n")
+        missing = [100, 101]
+
+        def save(y):
+            y[missing] = -1
+            return self.save("y.npy", y)
+        y = self.analyze(save, "--class-names", names)
+        samples = self.samples()
+        z = y.copy()
+        for row, sample in enumerate(samples):
+            p = sample["mistakenness"] if y[row] >= 0 else sample["suggestion_probability"]
+            if float(p) > .8:
+                z[row] = ["one", "two", "three"].index(sample["suggested_label"])
+        self.assertTrue((z[missing] >= 0).all())
+        self.rer("apply", "y.npy", "out", "--auto", ".8", "--class-names", names, "--out", "z.npy", "--quiet")
+        np.testing.assert_array_equal(np.load(self.path("z.npy")), z)
+        self.assertIn("--class-names", self.rer("apply", "y.npy", "out", "--auto", ".8", "--out", "z.npy", code=1).err)
+
+    def test_weights(self):
+        y = self.analyze(lambda y: self.save("y.npy", y))
+        rows = [(0, str(y[0]), "fix", "2"), (1, str(y[1]), "keep", str(y[1])), (2, str(y[2]), "drop", "")]
+        self.rer("apply", "y.npy", self.decisions(rows), "--weights", "w.npy", "--quiet")
+        w = np.ones(len(y), "f4")
+        w[[0, 2]] = 0
+        got = np.load(self.path("w.npy"))
+        self.assertEqual(got.dtype, np.dtype("f4"))
+        np.testing.assert_array_equal(got, w)
+        self.rer("apply", "y.npy", "out", "--auto", .5, "--weights", "w.txt", "--quiet")
+        np.testing.assert_array_equal(np.loadtxt(self.path("w.txt")).astype("f4"),
+                                      column(self.samples(), "label_score").astype("f4"))
+
+    def refuses(self, text, *arguments, code=1):
+        self.assertIn(text, self.rer("apply", *arguments, code=code).err)
+        self.assertNotIn("z.npy", os.listdir(self.folder))
+
+    def test_refuses_other_labels(self):
+        y = self.analyze(lambda y: self.save("y.npy", y))
+        table = self.decisions([(0, str(y[0]), "fix", "2")])
+        other = y.copy()
+        other[50] = (other[50] + 1) % 3
+        self.save("other.npy", other)
+        self.refuses("was made for other labels (checksum rer:", "other.npy", table, "--out", "z.npy")
+        self.refuses("was made for other labels", "other.npy", "out", "--auto", ".9", "--out", "z.npy")
+        self.save("short.npy", y[:-1])
+        self.refuses("was made for other labels", "short.npy", table, "--out", "z.npy")
+        swapped = self.decisions([(0, str((y[0] + 1) % 3), "fix", "2")])
+        self.refuses("row 0 is given as", "y.npy", swapped, "--out", "z.npy")
+
+    def test_refuses_what_it_does_not_understand(self):
+        y = self.analyze(lambda y: self.save("y.npy", y))
+        label = str(y[4])
+        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose or drop, not 'maybe'"),
+                           ([(4, label, "fix", "7")], "line 2: the labels have no class '7'"),
+                           ([(4, label, "fix", "1"), (4, label, "keep", label)], "line 3: a second time the row '4'"),
+                           ([(999, label, "keep", label)], "no such row in the labels: '999'"),
+                           ([("x", label, "keep", label)], "no such row in the labels: 'x'")):
+            self.refuses(text, "y.npy", self.decisions(rows), "--out", "z.npy")
+        self.save("bad.csv", "index,decision\n1,keep\n")
+        self.refuses("has no column 'given_label'", "y.npy", "bad.csv", "--out", "z.npy")
+        self.save("empty.csv", "")
+        self.refuses("empty", "y.npy", "empty.csv", "--out", "z.npy")
+        self.refuses("give --auto P", "y.npy", "out/samples.csv", "--out", "z.npy")
+        self.refuses("summary.json: cannot be read", "y.npy", ".", "--auto", ".9", "--out", "z.npy")
+        table = self.decisions([(4, label, "keep", label)])
+        self.refuses("name one output", "y.npy", table, code=2)
+        self.refuses("name one output", "y.npy", table, "--out", "z.npy", "--weights", "w.npy", code=2)
+        self.refuses("labels are written as .npy", "y.npy", table, "--out", "z.pkl", code=2)
+
+    def test_refuses_a_drop_that_has_no_sign(self):
+        y = self.analyze(lambda y: self.save("y.npy", y - 2))
+        self.refuses("-1 cannot stand for a dropped sample", "y.npy", self.decisions([(0, str(y[0] - 2), "drop", "")]),
+                     "--out", "z.npy")
+
+
+if __name__ == "__main__":
+    unittest.main()

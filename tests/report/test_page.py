@@ -1,0 +1,143 @@
+"""The numbers in report.html against samples.csv and classes.csv, recomputed in numpy."""
+import unittest
+
+import numpy as np
+
+from page_case import PageCase, clusters, column, data_of
+
+EXAMPLES, CLASS_SAMPLES, BINS, BARS = 4, 6, 20, 48
+
+
+class Page(PageCase):
+    def make(self, *arguments, **options):
+        self.X, self.y = clusters(**{"n": 400, "classes": 5, "planted": 40, "spread": 1.6, **options})
+        self.data = self.analyze(self.X, self.y, *arguments)
+        self.samples = self.table("samples.csv")
+        self.p = column(self.samples, "mistakenness")
+        self.chi = column(self.samples, "rer")
+        self.given = np.array([self.data["classes"].index(s["given_label"]) for s in self.samples])
+        return self.data
+
+    def test_suspects(self):
+        data = self.make()
+        rows = [s[0] for s in data["suspects"]]
+        self.assertEqual(len(rows), 100)
+        order = np.lexsort((np.arange(len(self.p)), -self.chi, -self.p))  # ties: a larger chi, then the earlier row
+        np.testing.assert_array_equal(self.p[rows], self.p[order][:100])
+        for row, given, suggested, p, chi, flagged, *_ in data["suspects"]:
+            sample = self.samples[row]
+            self.assertEqual(data["classes"][given], sample["given_label"])
+            self.assertEqual(np.float32(p), np.float32(sample["mistakenness"]))
+            self.assertEqual(np.float32(chi), np.float32(sample["rer"]))
+            self.assertEqual(flagged == 1, sample["is_label_issue"] == "true")
+            if flagged:
+                self.assertEqual(data["classes"][suggested], sample["suggested_label"])
+        self.assertEqual(len(self.make("--budget", 130)["suspects"]), 130)
+
+    def test_examples_are_the_nearest_clean_rows(self):
+        data = self.make()
+        unit = self.X / np.linalg.norm(self.X, axis=1, keepdims=True)
+        predicted = np.array([data["classes"].index(s["predicted_label"]) for s in self.samples])
+        issue = np.array([s["is_label_issue"] == "true" for s in self.samples])
+        clean = ~issue & (predicted == self.given) & (self.p < .2)
+        self.assertGreater(min((clean & (self.given == c)).sum() for c in range(5)), EXAMPLES)
+        for row, given, suggested, _, _, _, like, unlike in data["suspects"]:
+            for c, found in ((given, like), (suggested, unlike)):
+                rows = np.flatnonzero(clean & (self.given == c) & (np.arange(len(self.p)) != row))
+                nearness = unit[rows] @ unit[row]
+                best = np.sort(nearness)[::-1][:EXAMPLES]
+                self.assertEqual(len(found), EXAMPLES)
+                self.assertTrue(set(found) <= set(rows.tolist()))
+                np.testing.assert_allclose(unit[found] @ unit[row], best, atol=1e-6)
+
+    def test_classes(self):
+        data = self.make()
+        table = {c["label"]: c for c in self.table("classes.csv")}
+        own, other = column(self.samples, "own_error"), column(self.samples, "best_other_error")
+        chis = [row[1] for row in data["table"]]
+        self.assertEqual(chis, sorted(chis, reverse=True))
+        for c, (n, chi, noise, issues, confused, low, high, heights, easy, hard) in enumerate(data["table"]):
+            row = table[data["classes"][c]]
+            self.assertEqual([n, issues], [int(row["n"]), int(row["n_issues"])])
+            self.assertEqual(np.float32(chi), np.float32(row["chi"]))
+            self.assertEqual(np.float32(noise), np.float32(row["noise_rate"]))
+            self.assertEqual(data["classes"][confused] if confused >= 0 else "", row["most_confused_with"])
+            mine = self.given == c
+            both = np.concatenate([own[mine], other[mine]])
+            np.testing.assert_allclose([low, high], [both.min(), both.max()], rtol=1e-6)
+            counts = [np.histogram(e[mine], bins=BINS, range=(both.min(), both.max()))[0] for e in (own, other)]
+            most = max(map(np.max, counts))
+            expected = np.ceil(35 * np.concatenate(counts) / most)
+            got = [int(digit, 36) for digit in heights]
+            self.assertLessEqual(np.abs(got - expected).sum(), 3)  # a value on an edge may fall to either side
+            ranked = np.flatnonzero(mine)[np.argsort(self.chi[mine], kind="stable")]
+            np.testing.assert_array_equal(self.chi[easy], self.chi[ranked[:CLASS_SAMPLES]])
+            np.testing.assert_array_equal(self.chi[hard], self.chi[ranked[::-1][:CLASS_SAMPLES]])
+
+    def test_pairs(self):
+        data = self.make()
+        predicted = np.array([data["classes"].index(s["predicted_label"]) for s in self.samples])
+        counts = np.zeros((5, 5), int)
+        np.add.at(counts, (self.given, predicted), 1)
+        got = np.diag(np.diag(counts))
+        for a, b, ab, ba in data["pairs"]:
+            got[a, b], got[b, a] = ab, ba
+        np.testing.assert_array_equal(got, counts)
+
+    def test_order_brings_confused_classes_together(self):
+        random = np.random.default_rng(5)
+        classes, d = 60, 24
+        centres = 6 * random.normal(size=(classes // 3, d)).repeat(3, axis=0)  # groups of three that overlap
+        centres += .2 * random.normal(size=centres.shape)
+        shuffled = random.permutation(classes)
+        y = np.arange(classes * 30) % classes
+        X = (centres[shuffled][y] + random.normal(size=(len(y), d))).astype("f4")
+        data = self.analyze(X, y)
+        group = shuffled // 3
+        order = [group[int(data["classes"][c])] for c in data["order"]]
+        self.assertEqual(sorted(data["order"]), list(range(classes)))
+        self.assertEqual(sum(a != b for a, b in zip(order, order[1:])), classes // 3 - 1)  # each group in one piece
+        blocks = data["blocks"]
+        self.assertEqual(blocks, sorted(blocks))
+        self.assertEqual([a != b for a, b in zip(blocks, blocks[1:])], [a != b for a, b in zip(order, order[1:])])
+
+    def test_bars(self):
+        for d in (8, 100):
+            data = self.make(d=d)
+            rows = np.array(sorted(map(int, data["bars"])))
+            n = min(d, BARS)
+            z = (self.X[rows] - self.X[rows].mean(0, dtype="f8")) / self.X[rows].std(0, dtype="f8")
+            edges = [k * d // n for k in range(n + 1)]
+            bars = np.stack([z[:, a:b].sum(1) / np.sqrt(b - a) for a, b in zip(edges, edges[1:])], 1)
+            got = np.array([data["bars"][str(row)] for row in rows])
+            np.testing.assert_allclose(got, np.clip(100 * bars / 3, -100, 100), atol=.51)
+
+    def test_same_page_at_any_number_of_threads(self):
+        X, y = clusters(n=500, planted=30, spread=1.5)
+        pages = []
+        for threads in (1, 2, 5):
+            self.analyze(X, y, "--threads", threads, out=f"out{threads}")
+            page = data_of(self.folder / f"out{threads}" / "report.html")
+            pages.append(page)
+        self.assertEqual(pages[0], pages[1])
+        self.assertEqual(pages[0], pages[2])
+
+    def test_values_stand_behind_class_names(self):
+        X, y = clusters(planted=10)
+        names = self.save("names.txt", "one\ntwo\nthree\n")
+        data = self.analyze(X, y + 5, "--class-names", names)
+        self.assertEqual({n: v for n, v in zip(data["classes"], data["values"])}, {"one": "5", "two": "6", "three": "7"})
+        self.assertIsNone(self.analyze(X, y)["values"])
+
+    def test_many_classes_and_no_labels(self):
+        random = np.random.default_rng(0)
+        X, y = random.normal(size=(6000, 6)).astype("f4"), np.arange(6000) // 2
+        data = self.analyze(X, y)
+        self.assertEqual([len(data["table"]), len(data["classes"]), len(data["order"])], [2000, 3000, 2000])
+        self.rer("analyze", "X.npy", "y.npy", "--save-model", "m", "--quiet")
+        self.rer("score", "m", "X.npy", "--out", "scored", "--quiet")
+        self.assertEqual(data_of(self.folder / "scored" / "report.html")["suspects"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
