@@ -112,7 +112,9 @@ static double typical_temperature(const rer_label_problem *problem)
 static double search_coarse(label_search *search)
 {
     double start = log(typical_temperature(&search->problem)), best = start, highest = -INFINITY;
-    search->stride = search->problem.rows > COARSE_ROWS ? search->problem.rows / COARSE_ROWS : 1;
+    /* The robust mean is nearly flat above its top: a share of the rows would end up anywhere. */
+    if (search->power == 0 && search->problem.rows > COARSE_ROWS)
+        search->stride = search->problem.rows / COARSE_ROWS;
     for (int i = 0; i < COARSE_STEPS; i++) {
         double log_t = start + log(COARSE_FACTOR) * (i - COARSE_STEPS / 2);
         rer_label_fit fit = fit_at(search, log_t);
