@@ -166,7 +166,7 @@ class AgainstNumpy(unittest.TestCase):
 
     def test_labels_all_right(self):
         """Little to go by: the temperature is loose, and the probabilities with it."""
-        self.check_channel(lambda y, random: y, False, bar=.04, seed=3)
+        self.check_channel(lambda y, random: y, False, bar=.04, seed=3, d=20)
 
     def test_two_classes_of_labels(self):
         self.check_channel(lambda y, random: self.move_some(y, random, .1, lambda r, n: 1), False, classes=2, d=20)
