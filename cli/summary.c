@@ -47,13 +47,16 @@ static void print_findings(const cli_job *job)
     char number[32];
     int64_t wrong = isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
     if (wrong > 0)
-        printf("About %s label%s look%s wrong (%.1f %%); ", grouped(number, wrong), plural(wrong),
-               wrong == 1 ? "s" : "", 100 * summary->noise_rate);
-    else
-        printf("Hardly any label looks wrong; ");
+        printf("About %s label%s look%s wrong (%.1f %%", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
+               100 * summary->noise_rate);
+    if (wrong > 0 && !isnan(summary->noise_low))
+        printf(", between %.1f and %.1f", 100 * summary->noise_low, 100 * summary->noise_high);
+    printf(wrong > 0 ? "); " : "Hardly any label looks wrong; ");
     printf("%s %s flagged", grouped(number, summary->n_issues), summary->n_issues == 1 ? "is" : "are");
     if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
         printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
+    if (job->arguments->options.budget < 0 && 2 * summary->n_issues < wrong)
+        printf(", the clearest;\n--budget %.3g%% flags as many as look wrong", 100 * summary->noise_rate);
     printf(".\n");
     if (!isnan(summary->chi))
         printf("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
