@@ -329,6 +329,7 @@ typedef struct rer_summary {
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */
     double expected_wrong;                      /* how many of them are wrong, by their mistakenness */
+    int64_t n_outliers;                         /* samples that fit no class */
     double error_rate;                          /* of the nearest-reconstructor rule, left out */
     double difficulty;                          /* error_rate over that of chance: 0 trivial, 1 hopeless */
     double shrinkage, temperature, rank;        /* chosen or given; NaN where they play no part */
@@ -361,7 +362,8 @@ typedef struct rer_sample {
     double mistakenness;           /* probability that the given label is wrong */
     double label_score;            /* 1 - mistakenness, without cancellation */
     double suggestion_probability; /* of `suggested`, for rows without a label; else NaN */
-    bool is_issue, is_invalid;
+    double outlier_score;          /* 0..1: how much it looks like a sample of no class here; NaN: not judged */
+    bool is_issue, is_invalid, is_outlier;
 } rer_sample;
 
 RER_API const rer_summary *rer_result_summary(const rer_result *result);

@@ -42,6 +42,10 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
     if (status == RER_OK)
         status = rer_allocate(&made->logit, N, sizeof *made->logit, "scores", error);
     if (status == RER_OK)
+        status = rer_allocate(&made->margin, N, sizeof *made->margin, "margins", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made->removed, N, sizeof *made->removed, "margins", error);
+    if (status == RER_OK)
         status = rer_allocate(&made->flags, N, sizeof *made->flags, "flags", error);
     if (status != RER_OK) {
         rer_result_free(made);

@@ -16,6 +16,9 @@ void rer_result_free(rer_result *result)
     free(result->own);
     free(result->other);
     free(result->logit);
+    free(result->margin);
+    free(result->removed);
+    free(result->outlier_score);
     free(result->flags);
     free(result->classes);
     free(result->pairs);
@@ -82,6 +85,7 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
     rer_sample sample = {.row = row, .given = -1, .predicted = -1, .suggested = -1, .is_invalid = true};
     sample.chi = sample.own_error = sample.best_other_error = NAN;
     sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
+    sample.outlier_score = NAN;
     if (row < 0 || row >= result->N)
         return sample;
     sample.given = result->given[row];
@@ -89,6 +93,9 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
     if (sample.is_invalid)
         return sample;
     sample.is_issue = (result->flags[row] & RER_FLAG_ISSUE) != 0;
+    sample.is_outlier = (result->flags[row] & RER_FLAG_OUTLIER) != 0;
+    if (result->outlier_score != NULL)
+        sample.outlier_score = (double)result->outlier_score[row];
     sample.suggested = result->suggested[row];
     if (result->proposed != NULL && result->proposed[row] >= 0)
         sample.suggested = result->proposed[row];

@@ -16,6 +16,9 @@ struct rer_result {
     float *other;               /* [N] best other error */
     float *logit;               /* [N] log odds that the given label is wrong, NaN: none; for rows without
                            a label, of the suggestion being right */
+    float *margin;              /* [N] best error - mean of the others, until outliers are judged (outliers.c) ... */
+    float *removed;             /* [N] ... and the same without the best class, likewise; NaN: none */
+    float *outlier_score;       /* [N] 0..1 then; NULL or NaN: not judged */
     uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */
@@ -32,7 +35,7 @@ struct rer_result {
 /* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */
 double rer_chi(double own, double other);
 
-enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2 };
+enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };
 
 /* Nearest class of all for a valid row: the given one where its error is not larger. */
 static inline int32_t rer_predicted(const rer_result *result, int64_t row)

@@ -78,7 +78,8 @@ static const struct_member sample_members[] = {
     SAMPLE('d', own_error),    SAMPLE('d', best_other_error),
     SAMPLE('d', mistakenness), SAMPLE('d', label_score),
     SAMPLE('b', is_issue),     SAMPLE('d', suggestion_probability),
-    SAMPLE('b', is_invalid),   {NULL, 0, 0},
+    SAMPLE('b', is_invalid),   SAMPLE('d', outlier_score),
+    SAMPLE('b', is_outlier),   {NULL, 0, 0},
 };
 
 #define SUMMARY(kind, name)                                                                                            \
@@ -101,6 +102,7 @@ static const struct_member summary_members[] = {
     SUMMARY('b', threshold_on_chi),
     SUMMARY('l', n_issues),
     SUMMARY('d', expected_wrong),
+    SUMMARY('l', n_outliers),
     SUMMARY('d', error_rate),
     SUMMARY('d', difficulty),
     SUMMARY('d', shrinkage),

@@ -38,6 +38,8 @@ _MEMBERS = {
     "suggestion_probability": np.float64,
     "is_issue": np.bool_,
     "is_invalid": np.bool_,
+    "outlier_score": np.float64,
+    "is_outlier": np.bool_,
 }
 
 
@@ -79,6 +81,11 @@ class Result:
     def n_features(self) -> int:
         """Numbers that a row was judged by."""
         return int(self._summary["n_features"])
+
+    @property
+    def n_outliers(self) -> int:
+        """Rows that fit no class."""
+        return int(self._summary["n_outliers"])
 
     @property
     def n_classes(self) -> int:
@@ -180,6 +187,16 @@ class Result:
         return self._column("suggestion_probability")
 
     @property
+    def outlier_score(self) -> Floats:
+        """How much a row looks like a sample of no class here, 0..1, [N]."""
+        return self._column("outlier_score")
+
+    @property
+    def is_outlier(self) -> Bools:
+        """Rows that fit no class, [N]."""
+        return self._column("is_outlier")
+
+    @property
     def given_label(self) -> Array:
         """The labels as they were given, [N]; None where there is none."""
         return labels_of(self._column("given"), self._values)
@@ -228,6 +245,8 @@ class Result:
             "best_other_error": self.best_other_error,
             "suggested_label": self.suggested_label,
             "suggestion_probability": self.suggestion_probability,
+            "outlier_score": self.outlier_score,
+            "is_outlier": self.is_outlier,
         }
 
     def to_frame(self) -> "pandas.DataFrame":

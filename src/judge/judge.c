@@ -240,6 +240,8 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
     if (status == RER_OK)
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
+        status = rer_judge_outliers(result, error);
+    if (status == RER_OK)
         status = add_notes(result, error);
     return status;
 }

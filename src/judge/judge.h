@@ -19,6 +19,9 @@ rer_status rer_judge_flags(rer_result *result, rer_error *error);
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
 rer_status rer_judge_classes(rer_result *result, rer_error *error);
 
+/* Turns margin and removed, where they are there, into outlier_score, flags and their number. */
+rer_status rer_judge_outliers(rer_result *result, rer_error *error);
+
 /* Samples of class `from` whose nearest class is `to`. */
 typedef struct rer_confusion {
     int32_t from, to;

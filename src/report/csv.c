@@ -33,14 +33,15 @@ static void put_sample(rer_writer *writer, const rer_result *result, const rer_d
     put_value(writer, sample.best_other_error);
     put_label(writer, result, has_suggestion ? sample.suggested : -1);
     put_value(writer, sample.suggestion_probability);
-    rer_put(writer, "\n");
+    put_value(writer, sample.outlier_score);
+    rer_put(writer, sample.is_outlier ? ",true\n" : ",false\n");
 }
 
 rer_status rer_write_samples(rer_writer *writer, const rer_result *result, const rer_dataset *data)
 {
     rer_put(writer, data->ids.count > 0 ? "index,id," : "index,");
     rer_put(writer, "given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,"
-                    "best_other_error,suggested_label,suggestion_probability\n");
+                    "best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier\n");
     for (int64_t row = 0; row < result->N && writer->status == RER_OK; row++)
         put_sample(writer, result, data, row);
     return writer->status;

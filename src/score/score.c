@@ -90,6 +90,19 @@ static double suggestion_logit(const score_pass *pass, const rer_nearest *neares
     return logit < 100 ? logit : 100;
 }
 
+/* How much nearer the best class is than the others, and the same without that class. */
+static void keep_margins(rer_result *result, const rer_row_errors *errors, int64_t row, int32_t C, bool labelled)
+{
+    bool has_own = !isnan(errors->own);
+    double first = sqrt((double)errors->nearest.first), second = sqrt((double)errors->nearest.second);
+    double own = has_own ? sqrt((double)errors->own) : INFINITY, best = fmin(own, first);
+    second = own < first ? first : fmin(own, second);
+    int32_t classes = C - (labelled && !has_own);
+    double others = errors->nearest.sum - best;
+    result->margin[row] = classes > 1 ? (float)(best - others / (classes - 1)) : NAN;
+    result->removed[row] = classes > 2 ? (float)(second - (others - second) / (classes - 2)) : NAN;
+}
+
 /* A row's O(1) results from its reduced errors, and its share of the sums. */
 static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t i, rer_error *error)
 {
@@ -112,6 +125,8 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
                                                       (double)pass->log_n[c]);
     else
         result->logit[row] = NAN;
+    if (c != RER_INVALID_ROW)
+        keep_margins(result, errors, row, pass->model->C, c >= 0);
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
     return RER_OK;
 }

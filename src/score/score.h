@@ -10,7 +10,8 @@
  * commits it when all else has gone well. */
 rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int64_t N, rer_error *error);
 
-/* Fills run->result's own, other, suggested and, for rows without a label, logit [N]; all errors go
+/* Fills run->result's own, other, suggested and, for rows without a label, logit [N], and margin and
+ * removed [N]; all errors go
  * to `errors` as well, unless it is NULL. */
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
                           rer_output *errors, rer_error *error);

@@ -31,7 +31,8 @@ class Outputs(CliCase):
         self.rer("analyze", X, y, "--out", "out")
         self.assertEqual(list(self.samples()[0]), [
             "index", "given_label", "predicted_label", "rer", "mistakenness", "label_score", "is_label_issue",
-            "own_error", "best_other_error", "suggested_label", "suggestion_probability"])
+            "own_error", "best_other_error", "suggested_label", "suggestion_probability",
+            "outlier_score", "is_outlier"])
         self.assertEqual(list(self.classes()[0]), [
             "label", "n", "chi", "noise_rate", "n_issues", "most_confused_with", "own_error"])
 

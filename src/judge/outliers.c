@@ -1,0 +1,138 @@
+/* Samples that fit no class, by two signs.
+ *
+ * 1. No class stands out. With a row's errors e_k, best the smallest of C of them,
+ *      margin = best - mean of the others                 (very negative: one class is much nearer).
+ *    What a sample of an unknown class looks like, the rows tell themselves: the same of each row with
+ *    its best class taken away is `removed`. The score is the share of these below the row's margin:
+ *    a row of an unknown class has .5 in the median.
+ * 2. It is far from everything: z = (log best - median) / (1.4826 MAD) is large; its score,
+ *    1 / (1 + (FAR / z)^8), is .5 at z = FAR and nothing to speak of below 2.
+ *
+ * The score is the larger of the two, a flag needs .5. Where classes overlap, many good rows have
+ * margins as weak as that: the first sign flags only rows that are also in the last TAIL of all margins.
+ * Medians and shares come from at most SAMPLE rows, evenly spread: O(N). */
+#include "judge/judge.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FAR 4.0
+#define TAIL .03
+#define SAMPLE 16384
+#define LEAST_ROWS 30 /* of fewer, nothing can be said of a tail */
+
+typedef struct outlier_scale {
+    double center, spread; /* of log best: median, 1.4826 MAD */
+    double tail;           /* margins above it are the last TAIL */
+    float *removed;        /* [n_removed] ascending */
+    int64_t n_removed;
+} outlier_scale;
+
+static double best_error(const rer_result *result, int64_t row)
+{
+    double own = (double)result->own[row], other = (double)result->other[row];
+    return own < other ? own : other; /* no own error: NaN, the other */
+}
+
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Value of the ascending values [n] at share 0..1. */
+static double at_share(const float *values, int64_t n, double share)
+{
+    return (double)values[(int64_t)(share * (double)(n - 1))];
+}
+
+typedef enum value_kind { LOG_BEST, MARGIN, REMOVED } value_kind;
+
+static float value_of(const rer_result *result, int64_t row, value_kind kind)
+{
+    if ((result->flags[row] & RER_FLAG_INVALID) != 0)
+        return NAN;
+    if (kind == LOG_BEST)
+        return best_error(result, row) > 0 ? (float)log(best_error(result, row)) : NAN;
+    return kind == MARGIN ? result->margin[row] : result->removed[row];
+}
+
+/* Values [SAMPLE at most] of evenly spread rows that have one, ascending; returns how many. */
+static int64_t gather(float *values, const rer_result *result, value_kind kind)
+{
+    int64_t step = (result->N + SAMPLE - 1) / SAMPLE, n = 0;
+    for (int64_t row = 0; row < result->N; row += step) {
+        float value = value_of(result, row, kind);
+        if (!isnan(value))
+            values[n++] = value;
+    }
+    qsort(values, (size_t)n, sizeof *values, compare);
+    return n;
+}
+
+/* Fills the scale; false where there is too little to go by. `work` [SAMPLE]. */
+static bool set_scale(outlier_scale *scale, const rer_result *result, float *work)
+{
+    int64_t n = gather(work, result, LOG_BEST);
+    if (n < LEAST_ROWS)
+        return false;
+    scale->center = at_share(work, n, .5);
+    for (int64_t i = 0; i < n; i++)
+        work[i] = fabsf(work[i] - (float)scale->center);
+    qsort(work, (size_t)n, sizeof *work, compare);
+    scale->spread = 1.4826 * at_share(work, n, .5);
+    n = gather(work, result, MARGIN);
+    scale->tail = n > 0 ? at_share(work, n, 1 - TAIL) : INFINITY;
+    scale->n_removed = gather(scale->removed, result, REMOVED);
+    return true;
+}
+
+static double share_below(const outlier_scale *scale, double margin)
+{
+    int64_t low = 0, high = scale->n_removed;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if ((double)scale->removed[middle] < margin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return scale->n_removed > 0 && !isnan(margin) ? (double)low / (double)scale->n_removed : 0;
+}
+
+static void judge_row(rer_result *result, const outlier_scale *scale, int64_t row)
+{
+    double best = best_error(result, row), margin = (double)result->margin[row];
+    double z = scale->spread > 0 && best > 0 ? (log(best) - scale->center) / scale->spread : 0;
+    double far = z > 0 ? 1 / (1 + pow(FAR / z, 8)) : 0, unlike = share_below(scale, margin);
+    result->margin[row] = (float)fmax(far, unlike);
+    if (far >= .5 || (unlike >= .5 && margin > scale->tail)) {
+        result->flags[row] |= RER_FLAG_OUTLIER;
+        result->summary.n_outliers++;
+    }
+}
+
+rer_status rer_judge_outliers(rer_result *result, rer_error *error)
+{
+    outlier_scale scale = {0};
+    float *work = NULL;
+    if (result->margin == NULL)
+        return RER_OK;
+    rer_status status = rer_allocate(&work, SAMPLE, sizeof *work, "outliers", error);
+    if (status == RER_OK)
+        status = rer_allocate(&scale.removed, SAMPLE, sizeof *scale.removed, "outliers", error);
+    bool known = status == RER_OK && set_scale(&scale, result, work);
+    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+        if (known && (result->flags[row] & RER_FLAG_INVALID) == 0)
+            judge_row(result, &scale, row);
+        else
+            result->margin[row] = NAN;
+    }
+    result->outlier_score = result->margin;
+    result->margin = NULL;
+    free(result->removed);
+    result->removed = NULL;
+    free(scale.removed);
+    free(work);
+    return status;
+}
