@@ -70,6 +70,10 @@ typedef enum rer_reconstructor_kind {
 } rer_reconstructor_kind;
 typedef enum rer_metric { RER_EUCLIDEAN, RER_COSINE } rer_metric;
 typedef enum rer_normalize { RER_NORMALIZE_AUTO, RER_WHITEN, RER_MINMAX, RER_UNIT, RER_NONE } rer_normalize;
+typedef enum rer_probability {
+    RER_CHANNEL, /* from the errors of all classes and how true classes become labels */
+    RER_DENSITY, /* the paper's, from the ratio alone */
+} rer_probability;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
 typedef enum rer_comparison_kind {
     RER_COMPARE_AUTO,     /* as the runs' rows and labels say */
@@ -104,6 +108,7 @@ typedef struct rer_options {
     int32_t threads;       /* 0: one for each core */
     double shrinkage;      /* RER_AUTO or 0..1 */
     double threshold;      /* RER_AUTO, RER_PAPER or a mistakenness 0..1 */
+    int32_t probability;   /* rer_probability: what mistakenness is */
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
     bool drop_invalid; /* leave out rows with NaN or Inf instead of failing */

@@ -41,6 +41,8 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
         status = rer_allocate(&made->other, N, sizeof *made->other, "errors", error);
     if (status == RER_OK)
         status = rer_allocate(&made->logit, N, sizeof *made->logit, "scores", error);
+    if (status == RER_OK && options->probability == RER_DENSITY)
+        status = rer_allocate(&made->flipped, N, sizeof *made->flipped, "ratios", error);
     if (status == RER_OK)
         status = rer_allocate(&made->margin, N, sizeof *made->margin, "margins", error);
     if (status == RER_OK)

@@ -41,6 +41,8 @@ static const option_row table[] = {
      NUMBER, AT(shrinkage), 0, 1},
     {{"threshold", "auto|0..1|paper", "auto", "flag labels with a mistakenness above this", false, NULL},
      NUMBER, AT(threshold), 0, 1},
+    {{"probability", "channel|density", "channel", "what mistakenness is; density: the paper's", false, "rer analyze"},
+     CHOICE, AT(probability), 0, 0},
     {{"budget", "auto|N|P%", "auto", "flag exactly N labels, or P percent, instead", false, NULL},
      AMOUNT, AT(budget), 0, 9e15},
     {{"features", "hog|raw", "hog", "what pictures are turned into", false, NULL}, CHOICE, AT(features), 0, 0},

@@ -19,6 +19,7 @@ void rer_result_free(rer_result *result)
     free(result->margin);
     free(result->removed);
     free(result->outlier_score);
+    free(result->flipped);
     free(result->flags);
     free(result->classes);
     free(result->pairs);

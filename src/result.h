@@ -19,6 +19,7 @@ struct rer_result {
     float *margin;              /* [N] best error - mean of the others, until outliers are judged (outliers.c) ... */
     float *removed;             /* [N] ... and the same without the best class, likewise; NaN: none */
     float *outlier_score;       /* [N] 0..1 then; NULL or NaN: not judged */
+    float *flipped;             /* [N] ratio that a random other label would have, NaN: none; NULL: not asked for */
     uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */

@@ -128,8 +128,10 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
     rer_options options = *given;
     options.reconstructor = contestant->reconstructor;
     options.normalize = contestant->normalize;
-    if (contestant->as_in_paper)
+    if (contestant->as_in_paper) {
         options.threshold = RER_PAPER;
+        options.probability = RER_DENSITY;
+    }
     rer_status status = rer_analyze(&result, labelled, &options, progress, error);
     if (status == RER_OK)
         status = allocate_answer(answer, labelled->N, error);
@@ -142,7 +144,6 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
     }
     if (status == RER_OK) {
         const rer_summary *summary = rer_result_summary(result);
-        answer->has_probability = !contestant->as_in_paper;
         answer->threshold = summary->threshold_on_chi ? .5 : summary->threshold;
         answer->noise_rate = summary->noise_rate;
         answer->noise_low = summary->noise_low;
@@ -163,7 +164,6 @@ static rer_status ask_detector(rer_answer *answer, const rer_contestant *contest
     answer->score = answer->probability = verdict.mistakenness;
     answer->suggested = verdict.suggested;
     answer->flagged = verdict.flagged;
-    answer->has_probability = true;
     answer->threshold = .5;
     answer->noise_rate = verdict.noise_rate;
     return RER_OK;

@@ -9,17 +9,16 @@ typedef struct rer_contestant {
     const rer_detector *detector; /* NULL: rer_analyze with the changes below */
     int32_t reconstructor;        /* rer_reconstructor_kind */
     int32_t normalize;            /* rer_normalize */
-    bool as_in_paper;             /* ranked by chi, flagged by the paper's threshold */
+    bool as_in_paper;             /* ranked by chi, flagged by the paper's threshold, with its probability */
 } rer_contestant;
 
 typedef struct rer_answer {
-    double *score;        /* [N] high: suspicious; NaN: not judged */
-    double *probability;  /* [N] that the label is wrong */
-    bool has_probability; /* else it means nothing */
-    int32_t *suggested;   /* [N] class (before any was lost), -1: none */
-    bool *flagged;        /* [N] */
-    double threshold;     /* of the probability */
-    double noise_rate;    /* estimate, NaN: none */
+    double *score;       /* [N] high: suspicious; NaN: not judged */
+    double *probability; /* [N] that the label is wrong */
+    int32_t *suggested;  /* [N] class (before any was lost), -1: none */
+    bool *flagged;       /* [N] */
+    double threshold;    /* of the probability */
+    double noise_rate;   /* estimate, NaN: none */
     double noise_low, noise_high;
     double seconds;
 } rer_answer;

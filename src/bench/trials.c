@@ -96,7 +96,7 @@ static rer_outcome make_outcome(trial_room *room, const rer_answer *answer, int6
     }
     return (rer_outcome){.n = n,
                          .score = room->score,
-                         .probability = answer->has_probability ? room->probability : NULL,
+                         .probability = room->probability,
                          .flagged = room->flagged,
                          .wrong = room->wrong,
                          .suggestion_right = room->right,

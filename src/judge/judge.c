@@ -234,8 +234,12 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
 {
     count_rows(result);
     set_ratios(result, sums);
+    rer_status status = RER_OK;
+    if (result->flipped != NULL && sums->n > 0)
+        status = rer_judge_by_density(result, result->summary.eta, error);
     set_noise_rate(result, model);
-    rer_status status = rer_judge_flags(result, error);
+    if (status == RER_OK)
+        status = rer_judge_flags(result, error);
     result->summary.expected_wrong = sum_flagged(result);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);

@@ -11,6 +11,8 @@ rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio
 
 /* eta = (chi0 - chi_rand) / (1 - chi_rand) in 0..1, 0 where chi_rand = 1. */
 double rer_noise_rate(double chi0, double chi_rand);
+/* The paper's probability, in place of what the scoring pass left: logit [N] from the ratios and result->flipped. */
+rer_status rer_judge_by_density(rer_result *result, double eta, rer_error *error);
 /* The paper's threshold on chi. */
 double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_max);
 

@@ -3,6 +3,8 @@
  * rows are committed in block order. Nothing of size C x N is kept. */
 #include "score/score.h"
 
+#include "core/random.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +24,7 @@ typedef struct score_scratch {
     rer_ratio_sums sums;
     rer_row_errors *errors; /* [rows] */
     double *log_sum;        /* [rows] over the classes: with a label, of the others in its channel, else of all */
+    float *flipped;         /* [rows] squared errors under a random other label; only for --probability density */
     float *bias;            /* [RER_CLASS_TILE] */
     float *tile;            /* [rows, RER_CLASS_TILE] */
     float *columns;         /* [rows, C] errors for the file, NULL where not wanted */
@@ -32,10 +35,10 @@ static int64_t scratch_bytes(const score_pass *pass)
 {
     int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
     int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
-    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double)) + (rows + 1) * tile * 4;
+    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double) + sizeof(float)) + (rows + 1) * tile * 4;
     if (pass->errors != NULL)
         bytes += rows * pass->model->C * 4;
-    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 9 * 64;
+    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 10 * 64;
 }
 
 static score_scratch *lay_out(const score_pass *pass, void *memory)
@@ -45,6 +48,7 @@ static score_scratch *lay_out(const score_pass *pass, void *memory)
     parts->sums = (rer_ratio_sums){0};
     parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
     parts->log_sum = rer_carve(&memory, rows * (int64_t)sizeof(double));
+    parts->flipped = rer_carve(&memory, rows * (int64_t)sizeof(float));
     parts->bias = rer_carve(&memory, tile * (int64_t)sizeof(float));
     parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
     parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
@@ -58,6 +62,23 @@ static double log_add(double a, double b)
 {
     double high = a > b ? a : b, low = a > b ? b : a;
     return low == -INFINITY ? high : high + log1p(exp(low - high));
+}
+
+/* A random class other than c, the same in every tile. */
+static int32_t flipped_label(const score_pass *pass, int64_t row, int32_t c)
+{
+    double u = rer_random_uniform(pass->run->options->seed, RER_RANDOM_FLIP, (uint64_t)row, 0);
+    int32_t other = (int32_t)(u * (pass->model->C - 1));
+    return other + (other >= c);
+}
+
+/* The row's ratio with that label: its error over the best of the rest, the given one among them. */
+static double flipped_ratio(const score_pass *pass, const rer_row_errors *errors, float flipped, int64_t row, int32_t c)
+{
+    bool is_nearest = flipped_label(pass, row, c) == errors->nearest.first_class;
+    float rest = is_nearest ? errors->nearest.second : errors->nearest.first;
+    rest = errors->own < rest ? errors->own : rest;
+    return rer_chi(sqrt((double)flipped), sqrt((double)rest));
 }
 
 /* Takes one tile of a row's squared errors in. */
@@ -77,6 +98,11 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
+    if (pass->run->result->flipped != NULL && c >= 0) {
+        int32_t other = flipped_label(pass, parts->block.first + i, c);
+        if (other >= first && other < first + classes)
+            parts->flipped[i] = d2[other - first];
+    }
     rer_row_errors_take(&parts->errors[i], d2, first, classes, c, kernels);
 }
 
@@ -127,6 +153,9 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
         result->logit[row] = NAN;
     if (c != RER_INVALID_ROW)
         keep_margins(result, errors, row, pass->model->C, c >= 0);
+    if (result->flipped != NULL)
+        result->flipped[row] =
+            c >= 0 && !isnan(errors->own) ? (float)flipped_ratio(pass, errors, parts->flipped[i], row, c) : NAN;
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
     return RER_OK;
 }

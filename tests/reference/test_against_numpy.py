@@ -14,6 +14,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import channel
+import density
 import prototype
 
 COMMAND = os.environ["RER_COMMAND"]
@@ -170,6 +171,45 @@ class AgainstNumpy(unittest.TestCase):
 
     def test_two_classes_of_labels(self):
         self.check_channel(lambda y, random: self.move_some(y, random, .1, lambda r, n: 1), False, classes=2, d=20)
+
+    # ---- the paper's probability -----------------------------------------------------------
+
+    def analyze_by_density(self, X, y, *options):
+        """E, mistakenness, and what scipy makes of the same errors with labels flipped to `other`."""
+        E, rows, summary = self.analyze(X, y, "--probability", "density", *options)
+        self.assertEqual(summary["options"]["probability"], "density")
+        got = np.array([float(r["mistakenness"]) for r in rows])
+        chi = np.array([float(r["rer"]) for r in rows])
+        np.testing.assert_allclose(chi, density.flip(E, y, y), rtol=1e-5)
+        self.assertEqual([r["is_label_issue"] == "true" for r in rows], (got > .5).tolist())
+        return got, lambda other: density.probability(chi, density.flip(E, y, other), summary["eta"])
+
+    def test_density_of_two_classes(self):
+        """There is one other class, so that nothing is random."""
+        for seed, planted, options in ((0, .1, ()), (1, .4, ()), (2, .02, ("--reconstructor", "published"))):
+            X, y = make_data(n=1500, classes=2, seed=seed, planted=planted, unlabelled=0, alone=False)
+            got, expected = self.analyze_by_density(X, y, *options)
+            want = expected(1 - y)
+            self.assertLess(np.abs(got - want).max(), .004)
+            self.assertGreater(want.max() - want.min(), .1)  # something to tell apart
+
+    def test_density_of_many_classes(self):
+        """scipy with its own draws of other labels: the same but for chance."""
+        X, y = make_data(n=2000, classes=7, seed=3, planted=.15, unlabelled=0, alone=False)
+        got, expected = self.analyze_by_density(X, y)
+        random, draws = np.random.default_rng(0), []
+        for _ in range(5):
+            draws.append(expected((y + random.integers(1, 7, len(y))) % 7))
+        self.assertLess(np.abs(got - np.mean(draws, 0)).max(), .02 + 4 * np.std(draws, 0).max())
+        self.assertLess(np.abs(got - np.mean(draws, 0)).mean(), .01)
+        again, _ = self.analyze_by_density(X, y, "--seed", "1")
+        self.assertTrue((again != got).any())
+
+    def test_density_where_nothing_differs(self):
+        """Two classes of the same two points: every ratio is the same, and every probability the noise rate."""
+        X, y = np.array([[-1], [1]] * 20, "f4"), np.repeat([0, 1], 20)
+        _, rows, summary = self.analyze(X, y, "--probability", "density", "--normalize", "none")
+        self.near("mistakenness", [float(r["mistakenness"]) for r in rows], np.full(40, summary["eta"]))
 
     # ---- the matrix itself ----------------------------------------------------------------
 
