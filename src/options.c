@@ -34,7 +34,7 @@ typedef struct option_row {
 
 /* clang-format off */
 static const option_row table[] = {
-    {{"reconstructor", "centroid|subspace|autoencoder|published", "centroid", "model of a class; published: what the paper's code did", false, NULL}, CHOICE, AT(reconstructor), 0, 0},
+    {{"reconstructor", "centroid|subspace|autoencoder|published", "centroid", "model of a class", false, NULL}, CHOICE, AT(reconstructor), 0, 0},
     {{"normalize", "auto|whiten|minmax|unit|none", "auto", "scaling; auto: what suits the reconstructor", false, NULL},
      CHOICE, AT(normalize), 0, 0},
     {{"shrinkage", "auto|0..1", "auto", "pull of the covariance towards a multiple of the identity", false, NULL},
