@@ -1,6 +1,22 @@
 /* rer analyze: features and labels in, answers out. */
 #include "cli.h"
 
+static rer_status open_clustered_data(rer_dataset **data, const rer_files *files, const cli_arguments *arguments,
+                                      rer_error *error)
+{
+    progress_line line;
+    rer_progress progress = {.report = progress_report, .context = &line};
+    rer_status status = rer_dataset_open(data, files, &arguments->options, error);
+    if (status != RER_OK)
+        return status;
+    progress_start(&line, arguments->quiet);
+    signals_defer(true);
+    status = rer_dataset_cluster(*data, NULL, &arguments->options, &progress, error);
+    signals_defer(false);
+    progress_clear(&line);
+    return status;
+}
+
 rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error)
 {
     rer_files files = {.features = arguments->files[0],
@@ -12,7 +28,12 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .class_embeddings = arguments->class_embeddings,
                        .images = arguments->images,
                        .texts = arguments->texts};
-    if (files.labels == NULL && files.label_column == NULL)
+    bool has_labels = files.labels != NULL || files.label_column != NULL;
+    if (arguments->options.clusters[0] > 0 && has_labels)
+        return fail(error, RER_BAD_USAGE, "labels are given, and --clusters would make others; drop one of the two");
+    if (arguments->options.clusters[0] > 0)
+        return open_clustered_data(data, &files, arguments, error);
+    if (!has_labels)
         return fail(error, RER_BAD_USAGE, "labels are missing: rer analyze %s y.npy, or --label-column NAME of a CSV",
                     files.features);
     if (files.labels != NULL && files.label_column != NULL)

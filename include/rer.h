@@ -111,8 +111,9 @@ typedef struct rer_options {
     int32_t probability;   /* rer_probability: what mistakenness is */
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
-    bool drop_invalid; /* leave out rows with NaN or Inf instead of failing */
-    bool details;      /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
+    bool drop_invalid;   /* leave out rows with NaN or Inf instead of failing */
+    int32_t clusters[2]; /* rer_dataset_cluster: how many, or from and to; 0: none */
+    bool details;        /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
     int64_t seed;
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
 
@@ -262,6 +263,15 @@ RER_API rer_status rer_dataset_open_images(rer_dataset *data, const char *path, 
 RER_API rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer_error *error);
 RER_API rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error *error);
 RER_API rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, int64_t count, rer_error *error);
+
+typedef struct rer_clustering {
+    int32_t clusters;
+    double inertia; /* sum of squared distances to the centers, rows of unit length */
+} rer_clustering;
+/* Labels for a data set without any: k-means into options->clusters groups (of a range, the number that
+ * makes held-out rows most likely), named 0, 1, ... from the largest on. `clustering` may be NULL. */
+RER_API rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, const rer_options *options,
+                                       const rer_progress *progress, rer_error *error);
 
 RER_API int64_t rer_dataset_rows(const rer_dataset *data);
 RER_API int64_t rer_dataset_columns(const rer_dataset *data);

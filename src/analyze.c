@@ -83,6 +83,16 @@ static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer
                                data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
 }
 
+static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer_error *error)
+{
+    if (data->clusters == 0)
+        return RER_OK;
+    bool at_end =
+        result->options.clusters[1] > result->options.clusters[0] && data->clusters == result->options.clusters[1];
+    return rer_result_add_note(result, error, "the labels are %d clusters of k-means%s", data->clusters,
+                               at_end ? ", the most of the range: more may be likelier" : "");
+}
+
 /* Score and judge: what rer_analyze and rer_score share. The file of errors appears last, when
  * nothing else can fail. */
 static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_run *run, bool left_out,
@@ -103,6 +113,8 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         status = rer_detect_result(result, run, error);
     if (status == RER_OK && left_out)
         status = note_pictures(result, run->data, error);
+    if (status == RER_OK && left_out)
+        status = note_clusters(result, run->data, error);
     if (status == RER_OK && errors_path != NULL)
         status = rer_output_commit(&errors, error);
     rer_output_discard(&errors);

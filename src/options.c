@@ -17,6 +17,7 @@ typedef enum option_kind {
     AMOUNT, /* double and bool: N or P%, or "auto" */
     SIZE,   /* int64_t bytes: 2G, 300M, or 0 */
     LIST,   /* int32_t [4]: whole numbers low..high, 0 past the last */
+    RANGE,  /* int32_t [2]: a whole number low..high, two of them with .. between, or 0 */
     SIZES,  /* int32_t [16]: the same, ascending, or "auto" */
     RATES,  /* double [8]: numbers low..high, 0 past the last */
     SUBSET, /* int32_t: bits of the places in `metavar`, split at ','; or "none" */
@@ -47,6 +48,7 @@ static const option_row table[] = {
      AMOUNT, AT(budget), 0, 9e15},
     {{"features", "hog|raw", "hog", "what pictures are turned into", false, NULL}, CHOICE, AT(features), 0, 0},
     {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true, NULL}, FLAG, AT(drop_invalid), 0, 0},
+    {{"clusters", "K|K..K", "0", "no y: k-means makes so many labels (of a range: the likeliest)", false, "rer analyze"}, RANGE, AT(clusters), 2, 1e6},
     {{"details", "", "no", "distributions, intervals, transitions, pairs to merge, extremes", true, "rer analyze"}, FLAG, AT(details), 0, 0},
     {{"threads", "N", "0", "threads to use; 0: one for each core", false, NULL}, COUNT, AT(threads), 0, 256},
     {{"memory", "BYTES", "0", "cap on working memory (300M, 2G); 0: none. Never changes a result", false, NULL},
@@ -313,6 +315,31 @@ static rer_status set_choices(const option_row *row, rer_options *options, const
     return RER_OK;
 }
 
+static rer_status set_range(const option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    char quoted[80], *end = NULL;
+    int32_t range[2] = {0};
+    errno = 0;
+    long from = strtol(text, &end, 10), to = from;
+    bool right = end != text;
+    if (right && strncmp(end, "..", 2) == 0) {
+        const char *second = end + 2;
+        to = strtol(second, &end, 10);
+        right = end != second;
+    }
+    right = right && *end == 0 && errno == 0 && from <= to && (double)from >= row->low && (double)to <= row->high;
+    if (!right && strcmp(text, "0") != 0)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--%s: '%s' is neither a whole number from %g to %g nor two with .. between", row->info.name,
+                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), row->low, row->high);
+    if (right) {
+        range[0] = (int32_t)from;
+        range[1] = (int32_t)to;
+    }
+    memcpy(member_of(row, options), range, sizeof range);
+    return RER_OK;
+}
+
 static rer_status set_row(const option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     switch (row->kind) {
@@ -332,6 +359,8 @@ static rer_status set_row(const option_row *row, rer_options *options, const cha
         return set_amount(row, options, text, error);
     case SIZE:
         return set_size(row, options, text, error);
+    case RANGE:
+        return set_range(row, options, text, error);
     case LIST:
     case SIZES:
         return set_list(row, options, text, error);
@@ -448,6 +477,11 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
     case AMOUNT:
         put_number(text, size, *(const double *)member, options->budget_percent ? "%" : "");
         break;
+    case RANGE: {
+        const int32_t *range = member;
+        (void)snprintf(text, (size_t)size, range[1] > range[0] ? "%d..%d" : "%d", range[0], range[1]);
+        break;
+    }
     case LIST:
     case SIZES:
         put_list(text, size, member, list_length(row));

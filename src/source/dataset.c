@@ -354,8 +354,10 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
 rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
 {
     rer_status status = copy_labels(&data->labels, labels, "labels", data->N, error);
-    if (status == RER_OK)
+    if (status == RER_OK) {
         data->labels_checksum = rer_labels_checksum(&data->labels);
+        data->clusters = 0;
+    }
     return status;
 }
 
