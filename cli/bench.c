@@ -162,7 +162,7 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_bench 
     } else if (!arguments->quiet) {
         status = print_table(bench, error);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: bench.csv, bench.json and charts\n", arguments->out);
+            printf("\nWritten to %s: bench.html, bench.csv, bench.json and charts\n", arguments->out);
     }
     if (status == RER_OK && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));

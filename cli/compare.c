@@ -124,7 +124,7 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_compar
         for (int i = 0; (note = rer_comparison_note(comparison, i)) != NULL; i++)
             printf("%sNote: %s\n", i == 0 ? "\n" : "", note);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: compare.json, tables and charts\n", arguments->out);
+            printf("\nWritten to %s: compare.html, compare.json, tables and charts\n", arguments->out);
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));

@@ -85,7 +85,7 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_scalin
         for (int i = 0; (note = rer_scaling_note(scaling, i)) != NULL; i++)
             printf("%sNote: %s\n", i == 0 ? "\n" : "", note);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: scale.svg, scale.csv, scale.json\n", arguments->out);
+            printf("\nWritten to %s: scale.html, scale.svg, scale.csv, scale.json\n", arguments->out);
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));

@@ -1,6 +1,5 @@
 /* Charts of a comparison, and the folder with all of its files. */
 #include "bench/charts.h"
-#include "report/chart.h"
 #include "report/folder.h"
 
 #include <math.h>
@@ -106,11 +105,11 @@ static rer_status put_metric(rer_writer *writer, const rer_bench_chart *chart)
                 name = titles[i].text;
         (void)snprintf(title, sizeof title, "%s, %s noise", name, rer_noise_name(chart->noise));
         add_series(&made, bench, chart->noise == RER_NOISE_HUMAN ? RER_POINTS : RER_LINE);
-        rer_chart_put_alone(writer, &(rer_chart){.title = title,
-                                                 .x = {.title = "share of wrong labels", .percent = true},
-                                                 .y = {.title = name},
-                                                 .series = made.series,
-                                                 .n_series = made.n_series});
+        chart->put(writer, &(rer_chart){.title = title,
+                                        .x = {.title = "share of wrong labels", .percent = true},
+                                        .y = {.title = name},
+                                        .series = made.series,
+                                        .n_series = made.n_series});
     }
     free_points(&made);
     return status == RER_OK ? writer->status : status;
@@ -136,13 +135,13 @@ static rer_status put_calibration(rer_writer *writer, const rer_bench_chart *cha
         (void)snprintf(title, sizeof title, "Calibration, %s noise", rer_noise_name(chart->noise));
         add_series(&made, bench, RER_LINE);
         add_diagonal(&made, ends);
-        rer_chart_put_alone(writer, &(rer_chart){.title = title,
-                                                 .width = 480,
-                                                 .height = 480,
-                                                 .x = {.title = "probability that a label is wrong", .high = 1},
-                                                 .y = {.title = "share that is wrong", .high = 1},
-                                                 .series = made.series,
-                                                 .n_series = made.n_series});
+        chart->put(writer, &(rer_chart){.title = title,
+                                        .width = 480,
+                                        .height = 480,
+                                        .x = {.title = "probability that a label is wrong", .high = 1},
+                                        .y = {.title = "share that is wrong", .high = 1},
+                                        .series = made.series,
+                                        .n_series = made.n_series});
     }
     free_points(&made);
     return status == RER_OK ? writer->status : status;
@@ -164,11 +163,11 @@ static rer_status put_noise_rate(rer_writer *writer, const rer_bench_chart *char
     if (status == RER_OK) {
         add_series(&made, bench, RER_POINTS);
         add_diagonal(&made, ends);
-        rer_chart_put_alone(writer, &(rer_chart){.title = "Estimated against true noise rate",
-                                                 .x = {.title = "planted, and what was found before", .percent = true},
-                                                 .y = {.title = "estimated", .percent = true},
-                                                 .series = made.series,
-                                                 .n_series = made.n_series});
+        chart->put(writer, &(rer_chart){.title = "Estimated against true noise rate",
+                                        .x = {.title = "planted, and what was found before", .percent = true},
+                                        .y = {.title = "estimated", .percent = true},
+                                        .series = made.series,
+                                        .n_series = made.n_series});
     }
     free_points(&made);
     return status == RER_OK ? writer->status : status;
@@ -190,7 +189,7 @@ rer_status rer_bench_put_chart(rer_writer *writer, const void *context)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-enum { CHARTS_PER_KIND = 4, FILES_MOST = 3 + RER_NOISE_KINDS * CHARTS_PER_KIND };
+enum { CHARTS_PER_KIND = 4, FILES_MOST = 4 + RER_NOISE_KINDS * CHARTS_PER_KIND };
 
 rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error *error)
 {
@@ -202,20 +201,21 @@ rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error
                                    {"f1", RER_CHART_METRIC, RER_F1},
                                    {"ncfd", RER_CHART_METRIC, RER_NCFD},
                                    {"calibration", RER_CHART_CALIBRATION, RER_ECE}};
-    rer_folder_file files[FILES_MOST] = {{"bench.csv", rer_bench_put_csv}, {"bench.json", rer_bench_put_json}};
-    const void *contexts[FILES_MOST] = {bench, bench};
+    rer_folder_file files[FILES_MOST] = {
+        {"bench.csv", rer_bench_put_csv}, {"bench.json", rer_bench_put_json}, {"bench.html", rer_bench_put_page}};
+    const void *contexts[FILES_MOST] = {bench, bench, bench};
     rer_bench_chart charts[FILES_MOST];
     char names[FILES_MOST][48];
-    int count = 2;
+    int count = 3;
     for (int32_t noise = 0; noise < RER_NOISE_KINDS; noise++)
         for (int i = 0; i < CHARTS_PER_KIND && cells_of(bench, noise) > 0; i++, count++) {
-            charts[count] = (rer_bench_chart){bench, per_kind[i].kind, noise, per_kind[i].metric};
+            charts[count] = (rer_bench_chart){bench, per_kind[i].kind, noise, per_kind[i].metric, rer_chart_put_alone};
             (void)snprintf(names[count], sizeof names[count], "%s-%s.svg", per_kind[i].name, rer_noise_name(noise));
             files[count] = (rer_folder_file){names[count], rer_bench_put_chart};
             contexts[count] = &charts[count];
         }
     if (bench->n_cells > 1) {
-        charts[count] = (rer_bench_chart){bench, RER_CHART_NOISE_RATE, 0, RER_NOISE_RATE};
+        charts[count] = (rer_bench_chart){bench, RER_CHART_NOISE_RATE, 0, RER_NOISE_RATE, rer_chart_put_alone};
         files[count] = (rer_folder_file){"noise-rate.svg", rer_bench_put_chart};
         contexts[count] = &charts[count];
         count++;

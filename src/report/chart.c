@@ -174,6 +174,11 @@ static rer_plot make_plot(rer_writer *writer, const rer_chart *chart)
     set_scale(&p, &p.y, &chart->y, false);
     p.left = y_labels_width(&p) + 12 + (chart->y.title != NULL ? LINE_HEIGHT : 0);
     p.right = p.width - 14;
+    if (p.n_ticks[0] > 0) { /* the label of the last tick may stand out */
+        char text[RER_CHART_TEXT];
+        p.right = fmin(p.right,
+                       p.width - 4 - (double)rer_text_length(tick_text(text, &p, true, p.n_ticks[0] - 1)) * LETTER / 2);
+    }
     double names = chart->x.names != NULL ? longest_name(&chart->x) : 0;
     p.slanted = names > 0 && names > (p.right - p.left) / (double)rer_max(chart->x.n_names, 1) - 6;
     p.top = 14 + (chart->title != NULL ? 26 : 0) + (double)legend_rows(&p) * LINE_HEIGHT + 4;

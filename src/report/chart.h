@@ -89,6 +89,9 @@ void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map);
 /* As the whole text of a .svg file. */
 void rer_chart_put_alone(rer_writer *writer, const rer_chart *chart);
 void rer_heatmap_put_alone(rer_writer *writer, const rer_heatmap *map);
+/* Where a chart goes: into a page (rer_frame_chart of frame.h) or into a file of its own. */
+typedef void rer_chart_putter(rer_writer *writer, const rer_chart *chart);
+typedef void rer_heatmap_putter(rer_writer *writer, const rer_heatmap *map);
 /* As a file .svg of its own. */
 rer_status rer_chart_write(const rer_chart *chart, const char *path, rer_error *error);
 rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error *error);

@@ -1,9 +1,8 @@
-/* The files of a comparison: compare.json always; agreement.csv, disagreements.csv and heat maps of the
+/* The files of a comparison: compare.html and compare.json always; agreement.csv, disagreements.csv and heat maps of the
  * same samples; changes.csv of other labels; datasets.csv and datasets.svg of different data sets. */
-#include "compare/comparison.h"
-#include "report/chart.h"
 #include "report/folder.h"
 #include "report/json_values.h"
+#include "report/pages.h"
 
 #include <math.h>
 #include <string.h>
@@ -102,7 +101,7 @@ static double ndcg_of_classes(const rer_agreement *pair, bool reverse)
 
 /* Row a, column b: a's numbers are the truth. */
 static rer_status put_heatmap(rer_writer *writer, const rer_comparison *comparison, pair_value *value,
-                              const char *title)
+                              const char *title, rer_heatmap_putter *put)
 {
     const char *names[RER_RUNS_MAX];
     double *values = NULL;
@@ -128,29 +127,42 @@ static rer_status put_heatmap(rer_writer *writer, const rer_comparison *comparis
         .values = values,
         .high = 1,
     };
-    rer_heatmap_put_alone(writer, &map);
+    put(writer, &map);
     free(values);
     return writer->status;
 }
 
+rer_status rer_comparison_put_map(rer_writer *writer, const rer_comparison *comparison, int kind,
+                                  rer_heatmap_putter *put)
+{
+    static const struct {
+        pair_value *value;
+        const char *title;
+    } maps[RER_AGREEMENT_MAPS] = {{spearman_of_samples, "Samples: rank correlation"},
+                                  {spearman_of_classes, "Classes: rank correlation"},
+                                  {ndcg_of_samples, "Samples: nDCG"},
+                                  {ndcg_of_classes, "Classes: nDCG"}};
+    return put_heatmap(writer, comparison, maps[kind].value, maps[kind].title, put);
+}
+
 static rer_status write_spearman_samples(rer_writer *writer, const void *context)
 {
-    return put_heatmap(writer, context, spearman_of_samples, "Samples: rank correlation");
+    return rer_comparison_put_map(writer, context, 0, rer_heatmap_put_alone);
 }
 
 static rer_status write_spearman_classes(rer_writer *writer, const void *context)
 {
-    return put_heatmap(writer, context, spearman_of_classes, "Classes: rank correlation");
+    return rer_comparison_put_map(writer, context, 1, rer_heatmap_put_alone);
 }
 
 static rer_status write_ndcg_samples(rer_writer *writer, const void *context)
 {
-    return put_heatmap(writer, context, ndcg_of_samples, "Samples: nDCG");
+    return rer_comparison_put_map(writer, context, 2, rer_heatmap_put_alone);
 }
 
 static rer_status write_ndcg_classes(rer_writer *writer, const void *context)
 {
-    return put_heatmap(writer, context, ndcg_of_classes, "Classes: nDCG");
+    return rer_comparison_put_map(writer, context, 3, rer_heatmap_put_alone);
 }
 
 /* ---- other labels ----------------------------------------------------------------------------- */
@@ -215,9 +227,8 @@ static rer_status write_datasets(rer_writer *writer, const void *context)
 #define LINE_POINTS 50
 
 /* Error rates (logarithmic) against chi: those of the models where they are known, else left-out ones. */
-static rer_status write_scatter(rer_writer *writer, const void *context)
+void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *comparison, rer_chart_putter *put)
 {
-    const rer_comparison *comparison = context;
     const rer_regression *fit = &comparison->regression;
     double chi[RER_RUNS_MAX], rate[RER_RUNS_MAX], x[LINE_POINTS], y[LINE_POINTS], low = INFINITY, high = -INFINITY;
     const char *labels[RER_RUNS_MAX];
@@ -247,7 +258,12 @@ static rer_status write_scatter(rer_writer *writer, const void *context)
         .series = series,
         .n_series = isnan(fit->slope) ? 1 : 2,
     };
-    rer_chart_put_alone(writer, &chart);
+    put(writer, &chart);
+}
+
+static rer_status write_scatter(rer_writer *writer, const void *context)
+{
+    rer_comparison_put_scatter(writer, context, rer_chart_put_alone);
     return writer->status;
 }
 
@@ -359,7 +375,7 @@ static rer_status write_json(rer_writer *writer, const void *context)
 
 rer_status rer_comparison_write(const rer_comparison *comparison, const char *folder, rer_error *error)
 {
-    rer_folder_file files[8];
+    rer_folder_file files[9];
     int count = 0;
     if (comparison->mode == RER_COMPARE_SAMPLES) {
         files[count++] = (rer_folder_file){"agreement.csv", write_agreement};
@@ -377,6 +393,7 @@ rer_status rer_comparison_write(const rer_comparison *comparison, const char *fo
         files[count++] = (rer_folder_file){"datasets.csv", write_datasets};
         files[count++] = (rer_folder_file){"datasets.svg", write_scatter};
     }
+    files[count++] = (rer_folder_file){"compare.html", rer_comparison_put_page};
     files[count++] = (rer_folder_file){"compare.json", write_json};
     return rer_folder_write(folder, files, count, comparison, error);
 }

@@ -41,7 +41,9 @@ static grid make_grid(rer_writer *writer, const rer_heatmap *map)
     double below = 14;
     g.width = map->width > 0 ? map->width : g.left + side * (double)map->columns + 14 + names * .4;
     g.height = map->height > 0 ? map->height : g.top + side * (double)map->rows + below;
+    double needed = map->title != NULL ? 28 + (double)rer_text_length(map->title) * 9 : 0;
     g.right = g.width - 14 - names * .4;
+    g.width = fmax(g.width, needed);
     g.bottom = g.height - below;
     g.cell_width = (g.right - g.left) / (double)rer_max(map->columns, 1);
     g.cell_height = (g.bottom - g.top) / (double)rer_max(map->rows, 1);

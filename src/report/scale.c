@@ -1,8 +1,7 @@
-/* scale.csv, scale.json and scale.svg: points and laws of rer_scale. */
-#include "report/chart.h"
+/* scale.csv, scale.json, scale.svg and scale.html: points and laws of rer_scale. */
 #include "report/folder.h"
 #include "report/json_values.h"
-#include "scaling.h"
+#include "report/pages.h"
 
 #include <math.h>
 
@@ -133,9 +132,8 @@ static rer_status write_json(rer_writer *writer, const void *context)
 #define CURVE_POINTS 120
 #define BEYOND 4.0 /* how far past the whole data the law is drawn */
 
-static rer_status write_chart(rer_writer *writer, const void *context)
+void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
 {
-    const rer_scaling *scaling = context;
     enum { SHOWN = RER_CHI_RAND + 1 };
     static const char *const titles[SHOWN] = {"chi", "chi0", "chi_rand"};
     double n[RER_SCALE_POINTS_MAX], y[SHOWN][RER_SCALE_POINTS_MAX], low[SHOWN][RER_SCALE_POINTS_MAX];
@@ -176,13 +174,22 @@ static rer_status write_chart(rer_writer *writer, const void *context)
         .references = &limit,
         .n_references = isnan(limit.value) ? 0 : 1,
     };
-    rer_chart_put_alone(writer, &chart);
+    put(writer, &chart);
+}
+
+static rer_status write_chart(rer_writer *writer, const void *context)
+{
+    rer_scaling_put_chart(writer, context, rer_chart_put_alone);
     return writer->status;
 }
 
 rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error)
 {
     static const rer_folder_file files[] = {
-        {"scale.csv", write_csv}, {"scale.svg", write_chart}, {"scale.json", write_json}};
+        {"scale.csv", write_csv},
+        {"scale.svg", write_chart},
+        {"scale.html", rer_scaling_put_page},
+        {"scale.json", write_json},
+    };
     return rer_folder_write(folder, files, sizeof files / sizeof *files, scaling, error);
 }

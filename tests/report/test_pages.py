@@ -1,0 +1,125 @@
+"""scale.html, bench.html and compare.html in a browser: the numbers in their tables are those of the CSV files beside
+them, users' texts stay texts, nothing is asked of the network."""
+import csv
+import json
+import os
+import subprocess
+
+import numpy as np
+
+import browser_case
+from browser_case import EVIL, BrowserCase
+from page_case import clusters
+
+COMMAND = os.environ["RER_COMMAND"]
+LOOKS = (("light", {"viewport": {"width": 1360, "height": 900}}),
+         ("dark", {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"}),
+         ("phone", {"viewport": {"width": 390, "height": 844}}))
+
+
+class Pages(BrowserCase):
+    def rer(self, *arguments):
+        subprocess.run([COMMAND, *map(str, arguments)], check=True, cwd=self.folder, stdout=subprocess.DEVNULL)
+
+    def save(self, name, X, y):
+        np.save(self.folder / f"X{name}.npy", X)
+        np.save(self.folder / f"y{name}.npy", y)
+
+    def table(self, page, caption):
+        """Rows of a table: numbers as they are sorted by, texts as they stand."""
+        return page.evaluate("""caption => {
+            const table = Array.from(document.querySelectorAll('table')).find(t => t.caption.textContent === caption);
+            return Array.from(table.tBodies[0].rows, row => Array.from(row.cells, cell =>
+                cell.dataset.sort === undefined ? cell.textContent : cell.dataset.sort === '' ? null : Number(cell.dataset.sort)));
+        }""", caption)
+
+    def read(self, path):
+        with open(self.folder / path, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def shoot_all(self, path, name):
+        for look, settings in LOOKS:
+            page = self.open(self.folder / path, **settings)
+            self.shoot(page, f"{name}-{look}")
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, look)
+        return page
+
+    def near(self, a, b):
+        np.testing.assert_allclose(np.array(a, float), np.array(b, float), rtol=1e-6)
+
+    def test_scale(self):
+        self.save("", *clusters(n=600, classes=4, spread=1.0))
+        self.rer("scale", "X.npy", "y.npy", "--sizes", "20,30,40,60,80,100", "--repeats", "2", "--out", "scaling")
+        page = self.shoot_all("scaling/scale.html", "scale")
+        data = json.loads((self.folder / "scaling" / "scale.json").read_text())
+        points = self.table(page, "Points")
+        self.assertEqual(len(points), len(data["points"]))
+        for shown, point in zip(points, data["points"]):
+            mean = lambda name: point[name]["mean"] if isinstance(point[name], dict) else point[name]
+            self.near([shown[0], shown[2], shown[6]], [point["n"], mean("chi"), mean("error_rate")])
+        self.near(self.table(page, "Laws")[0][1], data["chi_inf"])
+        self.near([row[2] for row in self.table(page, "Forecasts")[1:]],
+                  [data["forecasts"][name]["chi"] for name in ("collect", "prune")])
+        self.assertEqual(page.locator("svg.chart").count(), 1)
+
+    def test_bench(self):
+        self.save("", *clusters(n=240, classes=3, spread=1.2))
+        self.rer("bench", "X.npy", "y.npy", "--rates", ".1,.2", "--seeds", "2", "--out", "comparison")
+        page = self.shoot_all("comparison/bench.html", "bench")
+        rows = [row for row in self.read("comparison/bench.csv") if row["noise"] != "none"]
+        means = {row[0]: row for row in self.table(page, "Detectors")}
+        for place, metric in ((1, "auroc"), (3, "f1"), (5, "ece"), (7, "noise_rate_error")):
+            for name, shown in means.items():
+                cells = {}
+                for row in rows:
+                    if row["detector"] == name and row["metric"] == metric:
+                        cells.setdefault((row["noise"], row["rate"]), []).append(float(row["value"]))
+                if cells:
+                    self.near(shown[place], np.mean([np.mean(values) for values in cells.values()]))
+                else:
+                    self.assertIsNone(shown[place])
+        self.assertEqual(len(self.table(page, "AUROC by kind and rate of noise")), len({(r["noise"], r["rate"]) for r in rows}))
+        best = max(means.values(), key=lambda row: row[1])[0]
+        self.assertTrue(page.inner_text("h1").startswith(f"{best} ranks wrong labels best"))
+        self.assertGreater(page.locator("svg.chart").count(), 9)
+
+    def test_compare(self):
+        names = ["plain", "evil <img src=x onerror=window.evil=1>'\"&", "third"]
+        X, y = clusters(n=200, classes=3, planted=10, spread=1.5)
+        labels = np.array(["a", EVIL, "c"])[y]
+        for i, name in enumerate(names):
+            self.save(i, (X + i * np.random.default_rng(i).normal(size=X.shape)).astype("f4"), labels)
+            self.rer("analyze", f"X{i}.npy", f"y{i}.npy", "--out", name, "--quiet")
+        self.rer("compare", *names, "--out", "agreement")
+        page = self.shoot_all("agreement/compare.html", "compare")
+        self.assert_harmless(page)
+        pairs = self.read("agreement/agreement.csv")
+        for shown, row in zip(self.table(page, "Agreement of pairs"), pairs, strict=True):
+            self.assertEqual(shown[:2], [row["run_a"], row["run_b"]])
+            self.near(shown[2:], [row[n] for n in ("spearman_samples", "spearman_classes", "ndcg_samples", "ndcg_classes")])
+        found = self.table(page, "Disagreements")
+        self.assertEqual([row[0] for row in found], [int(row["index"]) for row in self.read("agreement/disagreements.csv")])
+        self.assertIn(EVIL, {row[1] for row in found})
+        self.assertEqual(page.locator("svg.chart").count(), 4)
+
+    def test_compare_labels_and_data_sets(self):
+        X, y = clusters(n=200, classes=3, planted=20)
+        clean = clusters(n=200, classes=3)[1]
+        self.save("", X, y)
+        np.save(self.folder / "clean.npy", clean)
+        self.rer("analyze", "X.npy", "y.npy", "--out", "before", "--quiet")
+        self.rer("analyze", "X.npy", "clean.npy", "--out", "after", "--quiet")
+        self.rer("compare", "before", "after", "--out", "changes")
+        page = self.open(self.folder / "changes" / "compare.html")
+        self.assertEqual(self.table(page, "Changes of labels")[0][:2], ["after", 20])
+        self.assertTrue(page.inner_text("h1").startswith("20 changed labels"))
+        self.save("2", *clusters(n=150, classes=4, seed=3, spread=1.0))
+        self.rer("analyze", "X2.npy", "y2.npy", "--out", "other", "--quiet")
+        self.rer("compare", "before", "other", "--out", "sets")
+        page = self.open(self.folder / "sets" / "compare.html")
+        self.assertEqual(page.locator("svg.chart").count(), 1)
+        self.assertEqual([row[0] for row in self.table(page, "Runs")], ["before", "other"])
+
+
+if __name__ == "__main__":
+    browser_case.main()
