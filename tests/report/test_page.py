@@ -39,7 +39,8 @@ class Page(PageCase):
         unit = self.X / np.linalg.norm(self.X, axis=1, keepdims=True)
         predicted = np.array([data["classes"].index(s["predicted_label"]) for s in self.samples])
         issue = np.array([s["is_label_issue"] == "true" for s in self.samples])
-        clean = ~issue & (predicted == self.given) & (self.p < .2)
+        outlier = np.array([s["is_outlier"] == "true" for s in self.samples])
+        clean = ~issue & ~outlier & (predicted == self.given) & (self.p < .2)
         self.assertGreater(min((clean & (self.given == c)).sum() for c in range(5)), EXAMPLES)
         for row, given, suggested, _, _, _, like, unlike in data["suspects"]:
             for c, found in ((given, like), (suggested, unlike)):
