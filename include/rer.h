@@ -114,6 +114,7 @@ typedef struct rer_options {
     bool drop_invalid;   /* leave out rows with NaN or Inf instead of failing */
     int32_t clusters[2]; /* rer_dataset_cluster: how many, or from and to; 0: none */
     bool details;        /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
+    double duplicates;   /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */
     int64_t seed;
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
 
@@ -345,6 +346,9 @@ typedef struct rer_summary {
     int64_t n_issues;                           /* flagged samples */
     double expected_wrong;                      /* how many of them are wrong, by their mistakenness */
     int64_t n_outliers;                         /* samples that fit no class */
+    double duplicate_angle;                     /* rows within it, degrees, are near-duplicates; NaN: not searched */
+    int64_t n_duplicates, n_duplicate_groups;   /* rows that have some, groups of them */
+    int64_t n_duplicate_conflicts;              /* groups whose labels disagree */
     double error_rate;                          /* of the nearest-reconstructor rule, left out */
     double difficulty;                          /* error_rate over that of chance: 0 trivial, 1 hopeless */
     double shrinkage, temperature, rank;        /* chosen or given; NaN where they play no part */
@@ -378,6 +382,7 @@ typedef struct rer_sample {
     double label_score;            /* 1 - mistakenness, without cancellation */
     double suggestion_probability; /* of `suggested`, for rows without a label; else NaN */
     double outlier_score;          /* 0..1: how much it looks like a sample of no class here; NaN: not judged */
+    int64_t duplicates;            /* group of near-duplicates, conflicting ones first; -1: none */
     bool is_issue, is_invalid, is_outlier;
 } rer_sample;
 

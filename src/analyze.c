@@ -1,6 +1,7 @@
 /* The pipeline: source -> fit -> score -> judge. */
 #include "detect/detect.h"
 #include "fit/calibrate.h"
+#include "detect/duplicates.h"
 #include "judge/judge.h"
 #include "pipeline.h"
 #include "score/score.h"
@@ -32,6 +33,7 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
     made->N = N;
     made->C = C;
     made->options = *options;
+    made->summary.duplicate_angle = NAN;
     status = rer_allocate(&made->given, N, sizeof *made->given, "labels", error);
     if (status == RER_OK)
         status = rer_allocate(&made->suggested, N, sizeof *made->suggested, "suggestions", error);
@@ -181,6 +183,8 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     if (status == RER_OK)
         status = rer_model_begin(&model, made, data->D, options, error);
     made->model = model;
+    if (status == RER_OK && options->duplicates != RER_OFF)
+        status = rer_duplicates_find(&run, error);
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &sample, &run, error);
     double fitted = rer_now();

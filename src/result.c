@@ -20,6 +20,7 @@ void rer_result_free(rer_result *result)
     free(result->removed);
     free(result->outlier_score);
     free(result->flipped);
+    free(result->duplicate);
     free(result->flags);
     free(result->classes);
     free(result->pairs);
@@ -83,7 +84,8 @@ static double logistic(double x)
 
 rer_sample rer_result_sample(const rer_result *result, int64_t row)
 {
-    rer_sample sample = {.row = row, .given = -1, .predicted = -1, .suggested = -1, .is_invalid = true};
+    rer_sample sample = {
+        .row = row, .given = -1, .predicted = -1, .suggested = -1, .duplicates = -1, .is_invalid = true};
     sample.chi = sample.own_error = sample.best_other_error = NAN;
     sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
     sample.outlier_score = NAN;
@@ -97,6 +99,8 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
     sample.is_outlier = (result->flags[row] & RER_FLAG_OUTLIER) != 0;
     if (result->outlier_score != NULL)
         sample.outlier_score = (double)result->outlier_score[row];
+    if (result->duplicate != NULL)
+        sample.duplicates = result->duplicate[row];
     sample.suggested = result->suggested[row];
     if (result->proposed != NULL && result->proposed[row] >= 0)
         sample.suggested = result->proposed[row];

@@ -20,6 +20,7 @@ struct rer_result {
     float *removed;             /* [N] ... and the same without the best class, likewise; NaN: none */
     float *outlier_score;       /* [N] 0..1 then; NULL or NaN: not judged */
     float *flipped;             /* [N] ratio that a random other label would have, NaN: none; NULL: not asked for */
+    int32_t *duplicate;         /* [N] group of near-duplicates, -1: none; NULL: not searched */
     uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */

@@ -73,13 +73,21 @@ typedef struct struct_member {
 #name, kind, offsetof(rer_sample, name)                                                                        \
     }
 static const struct_member sample_members[] = {
-    SAMPLE('i', given),        SAMPLE('i', predicted),
-    SAMPLE('i', suggested),    SAMPLE('d', chi),
-    SAMPLE('d', own_error),    SAMPLE('d', best_other_error),
-    SAMPLE('d', mistakenness), SAMPLE('d', label_score),
-    SAMPLE('b', is_issue),     SAMPLE('d', suggestion_probability),
-    SAMPLE('b', is_invalid),   SAMPLE('d', outlier_score),
-    SAMPLE('b', is_outlier),   {NULL, 0, 0},
+    SAMPLE('i', given),
+    SAMPLE('i', predicted),
+    SAMPLE('i', suggested),
+    SAMPLE('d', chi),
+    SAMPLE('d', own_error),
+    SAMPLE('d', best_other_error),
+    SAMPLE('d', mistakenness),
+    SAMPLE('d', label_score),
+    SAMPLE('b', is_issue),
+    SAMPLE('d', suggestion_probability),
+    SAMPLE('b', is_invalid),
+    SAMPLE('d', outlier_score),
+    SAMPLE('b', is_outlier),
+    SAMPLE('l', duplicates),
+    {NULL, 0, 0},
 };
 
 #define SUMMARY(kind, name)                                                                                            \
@@ -103,6 +111,10 @@ static const struct_member summary_members[] = {
     SUMMARY('l', n_issues),
     SUMMARY('d', expected_wrong),
     SUMMARY('l', n_outliers),
+    SUMMARY('d', duplicate_angle),
+    SUMMARY('l', n_duplicates),
+    SUMMARY('l', n_duplicate_groups),
+    SUMMARY('l', n_duplicate_conflicts),
     SUMMARY('d', error_rate),
     SUMMARY('d', difficulty),
     SUMMARY('d', shrinkage),

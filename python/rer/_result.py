@@ -40,6 +40,7 @@ _MEMBERS = {
     "is_invalid": np.bool_,
     "outlier_score": np.float64,
     "is_outlier": np.bool_,
+    "duplicates": np.int64,
 }
 
 
@@ -195,6 +196,11 @@ class Result:
     def is_outlier(self) -> Bools:
         """Rows that fit no class, [N]."""
         return self._column("is_outlier")
+
+    @property
+    def duplicate_group(self) -> npt.NDArray[np.int64]:
+        """Group of near-duplicates of each row, [N], those whose labels disagree first; -1: none, or not searched."""
+        return self._column("duplicates")
 
     @property
     def given_label(self) -> Array:

@@ -217,10 +217,23 @@ static rer_status note_singletons(rer_result *result, rer_error *error)
                                n == 1 ? " has" : "es have", list, n > listed ? ", ..." : "");
 }
 
+static rer_status note_duplicates(rer_result *result, rer_error *error)
+{
+    const rer_summary *summary = &result->summary;
+    if (summary->n_duplicate_groups == 0)
+        return RER_OK;
+    return rer_result_add_note(
+        result, error, "%lld rows are near-duplicates: %lld groups, %lld with labels that disagree (duplicates.csv)",
+        (long long)summary->n_duplicates, (long long)summary->n_duplicate_groups,
+        (long long)summary->n_duplicate_conflicts);
+}
+
 static rer_status add_notes(rer_result *result, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
     rer_status status = result->model != NULL ? note_singletons(result, error) : RER_OK;
+    if (status == RER_OK)
+        status = note_duplicates(result, error);
     if (status == RER_OK && summary->n_invalid > 0)
         status = rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",
                                      (long long)summary->n_invalid);

@@ -47,6 +47,48 @@ rer_status rer_write_samples(rer_writer *writer, const rer_result *result, const
     return writer->status;
 }
 
+/* Near-duplicates group by group, by counting: order [n_duplicates]; place [groups + 1], zero at first. */
+static void sort_duplicates(int64_t *order, int64_t *place, const rer_result *result)
+{
+    for (int64_t row = 0; row < result->N; row++)
+        if (result->duplicate[row] >= 0)
+            place[result->duplicate[row] + 1]++;
+    for (int64_t group = 0; group < result->summary.n_duplicate_groups; group++)
+        place[group + 1] += place[group];
+    for (int64_t row = 0; row < result->N; row++)
+        if (result->duplicate[row] >= 0)
+            order[place[result->duplicate[row]]++] = row;
+}
+
+rer_status rer_write_duplicates(rer_writer *writer, const void *context)
+{
+    const rer_result_files *files = context;
+    const rer_result *result = files->result;
+    int64_t *place = NULL, *order = NULL, count = result->summary.n_duplicates;
+    bool has_ids = files->data->ids.count > 0;
+    rer_status status =
+        rer_allocate(&place, result->summary.n_duplicate_groups + 1, sizeof *place, "groups", writer->error);
+    if (status == RER_OK)
+        status = rer_allocate(&order, count, sizeof *order, "duplicates", writer->error);
+    if (status == RER_OK)
+        sort_duplicates(order, place, result);
+    rer_put(writer, has_ids ? "group,index,id,label\n" : "group,index,label\n");
+    for (int64_t i = 0; status == RER_OK && i < count && writer->status == RER_OK; i++) {
+        rer_put_integer(writer, result->duplicate[order[i]]);
+        rer_put(writer, ",");
+        rer_put_integer(writer, order[i]);
+        if (has_ids) {
+            rer_put(writer, ",");
+            rer_put_cell(writer, rer_dataset_id(files->data, order[i]));
+        }
+        put_label(writer, result, result->given[order[i]]);
+        rer_put(writer, "\n");
+    }
+    free(place);
+    free(order);
+    return status != RER_OK ? status : writer->status;
+}
+
 rer_status rer_write_classes(rer_writer *writer, const rer_result *result, const rer_dataset *data)
 {
     (void)data;

@@ -82,6 +82,10 @@ static json_t *add_findings(json_t *root, const rer_summary *summary)
     root = rer_json_add_integer(root, "n_issues", summary->n_issues);
     root = rer_json_add_real(root, "expected_wrong", summary->expected_wrong);
     root = rer_json_add_integer(root, "n_outliers", summary->n_outliers);
+    root = rer_json_add_real(root, "duplicate_angle", summary->duplicate_angle);
+    root = rer_json_add_integer(root, "n_duplicates", summary->n_duplicates);
+    root = rer_json_add_integer(root, "n_duplicate_groups", summary->n_duplicate_groups);
+    root = rer_json_add_integer(root, "n_duplicate_conflicts", summary->n_duplicate_conflicts);
     root = rer_json_add_real(root, "error_rate", summary->error_rate);
     root = rer_json_add_real(root, "difficulty", summary->difficulty);
     root = rer_json_add_real(root, "own_error", summary->own_error);

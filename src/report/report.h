@@ -13,6 +13,9 @@ typedef struct rer_result_files {
     double start; /* of the writing */
 } rer_result_files;
 
+/* duplicates.csv; the context is a rer_result_files. */
+rer_status rer_write_duplicates(rer_writer *writer, const void *context);
+
 /* The files of the details; the context is a rer_result_files. */
 rer_status rer_write_class_details(rer_writer *writer, const void *context);
 rer_status rer_write_subset_details(rer_writer *writer, const void *context);

@@ -60,6 +60,8 @@ rer_status rer_result_write(rer_result *result, const rer_dataset *data, const c
         files[count++] = details[i];
     if (rer_result_group(result, RER_BY_SUBSET, 0) != NULL)
         files[count++] = (rer_folder_file){"subset_details.csv", rer_write_subset_details};
+    if (result->duplicate != NULL)
+        files[count++] = (rer_folder_file){"duplicates.csv", rer_write_duplicates};
     files[count++] = (rer_folder_file){"summary.json", write_json};
     return rer_folder_write(folder, files, count, &context, error);
 }

@@ -1,0 +1,341 @@
+/* The search, on rows of unit length around their mean (an offset that all rows share costs no digits):
+ *   1. where the angle is to be chosen: that of sampled rows to their nearest one;
+ *   2. every pair of blocks once: products A B', |a - b|^2 = |a|^2 + |b|^2 - 2 a.b; pairs near the limit
+ *      once more in double; a block pair leaves a forest of at most 2 RER_BLOCK - 1 edges;
+ *   3. the forests joined in item order (union-find): memory O(N), however many pairs there are.
+ *
+ * The angle from the data. Copies are much nearer than what is merely alike: below a fifth of the upper
+ * quartile q of the angles to the nearest row, and below q exp(-8 s), s the spread of their logarithm,
+ * measured above the quartile, (log q95 - log q75) / .970. So up to three quarters of the rows may be
+ * copies, and data of few dimensions, where rows come near each other by chance, gets a smaller angle. */
+#include "detect/duplicates.h"
+
+#include "detect/features.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SAMPLE 1024
+#define SMALL_SHARE .2
+#define SPREADS 8.0
+#define ANGLE_LEAST .01 /* degrees: rows that differ by rounding */
+#define FLOAT_SLACK 1e-5F
+#define TILE 256
+#define DEGREE (M_PI / 180)
+
+typedef struct search {
+    rer_features features;
+    int64_t blocks;
+    float *half;    /* [N] half the squared length; infinite for invalid rows */
+    int32_t *group; /* [N] union-find: towards the smallest row of the group */
+    double limit;   /* of |a - b|^2 */
+    int64_t sampled;
+    int64_t *row;   /* [sampled] ascending */
+    float *x;       /* [sampled, D] */
+    float *nearest; /* [sampled] squared distance */
+} search;
+
+static int32_t find_root(int32_t *group, int32_t row)
+{
+    while (group[row] != row)
+        row = group[row] = group[group[row]];
+    return row;
+}
+
+static void join(int32_t *group, int32_t a, int32_t b)
+{
+    a = find_root(group, a);
+    b = find_root(group, b);
+    group[a > b ? a : b] = a > b ? b : a;
+}
+
+/* ---- 1. the angle ------------------------------------------------------------------------- */
+
+static rer_status gather_sample(search *s, rer_error *error)
+{
+    const rer_run *run = s->features.run;
+    void *scratch = NULL;
+    rer_status status =
+        rer_allocate((char **)&scratch, rer_features_scratch(&s->features, 1) + 64, 1, "sampled rows", error);
+    for (int64_t i = 0; status == RER_OK && i < s->sampled; i++) {
+        const float *x = NULL;
+        void *cursor = scratch;
+        s->row[i] = i * run->N / s->sampled;
+        s->nearest[i] = INFINITY;
+        status = rer_features_rows(&x, &s->features, s->row[i], 1, &cursor, error);
+        if (status == RER_OK)
+            memcpy(s->x + i * run->D, x, (size_t)run->D * sizeof *x);
+    }
+    free(scratch);
+    return status;
+}
+
+/* Scratch: the nearest of the block's rows to each sampled one [sampled], then products and rows. */
+static rer_status near_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    search *s = context;
+    const rer_run *run = s->features.run;
+    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
+    const float *y = NULL;
+    float *nearest = rer_carve(&scratch, s->sampled * (int64_t)sizeof *nearest);
+    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
+    rer_status status = rer_features_rows(&y, &s->features, first, count, &scratch, error);
+    for (int64_t from = 0; status == RER_OK && from < s->sampled; from += TILE) {
+        int64_t rows = rer_min(TILE, s->sampled - from);
+        rer_multiply_f32(product, count, s->x + from * run->D, y, rows, count, run->D);
+        for (int64_t i = 0; i < rows; i++) {
+            float best = INFINITY, half = s->half[s->row[from + i]];
+            for (int64_t j = 0; j < count; j++) {
+                float near = half + s->half[first + j] - product[i * count + j];
+                if (near < best && first + j != s->row[from + i])
+                    best = near;
+            }
+            nearest[from + i] = 2 * fmaxf(best, 0);
+        }
+    }
+    return status;
+}
+
+static rer_status commit_near(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    search *s = context;
+    const float *nearest = scratch;
+    (void)item, (void)error;
+    for (int64_t i = 0; i < s->sampled; i++)
+        s->nearest[i] = fminf(s->nearest[i], nearest[i]);
+    return RER_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+static double to_degrees(double square)
+{
+    return 2 * asin(fmin(1, sqrt(square) / 2)) / DEGREE;
+}
+
+static double choose_angle(search *s)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->sampled; i++)
+        if (isfinite(s->nearest[i]))
+            s->nearest[n++] = s->nearest[i];
+    if (n == 0)
+        return ANGLE_LEAST;
+    qsort(s->nearest, (size_t)n, sizeof *s->nearest, compare);
+    double q75 = to_degrees((double)s->nearest[(int64_t)(.75 * (double)(n - 1))]);
+    double q95 = to_degrees((double)s->nearest[(int64_t)(.95 * (double)(n - 1))]);
+    double spread = q75 > 0 ? log(q95 / q75) / .970 : 0;
+    return fmax(ANGLE_LEAST, q75 * fmin(SMALL_SHARE, exp(-SPREADS * spread)));
+}
+
+static rer_status find_angle(double *angle, search *s, rer_error *error)
+{
+    const rer_run *run = s->features.run;
+    s->sampled = rer_min(SAMPLE, run->N);
+    rer_job job = {.stage = "finding copies",
+                   .to = .2,
+                   .items = s->blocks,
+                   .scratch = rer_features_scratch(&s->features, rer_min(RER_BLOCK, run->N)) +
+                              (TILE * RER_BLOCK + s->sampled) * (int64_t)sizeof(float) + 128,
+                   .work = near_block,
+                   .commit = commit_near,
+                   .context = s};
+    rer_status status = rer_allocate(&s->row, s->sampled, sizeof *s->row, "sampled rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&s->nearest, s->sampled, sizeof *s->nearest, "sampled rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&s->x, s->sampled * run->D, sizeof *s->x, "sampled rows", error);
+    if (status == RER_OK)
+        status = gather_sample(s, error);
+    if (status == RER_OK)
+        status = rer_pool_run(run->pool, &job, error);
+    if (status == RER_OK)
+        *angle = choose_angle(s);
+    return status;
+}
+
+/* ---- 2. pairs ----------------------------------------------------------------------------- */
+
+/* Rows of two blocks as numbers 0..2 RER_BLOCK - 1, the second block's from RER_BLOCK on. */
+typedef struct pair_forest {
+    int64_t first[2];
+    int32_t group[2 * RER_BLOCK];
+} pair_forest;
+
+static double squared_distance(const float *a, const float *b, int64_t D)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < D; j++)
+        sum += ((double)a[j] - (double)b[j]) * ((double)a[j] - (double)b[j]);
+    return sum;
+}
+
+/* Products of row i of the first block with the second's [count]; from: the first that is no pair seen before. */
+static void take_row(const search *s, pair_forest *forest, int64_t i, int64_t from, int64_t count, const float *x,
+                     const float *y, const float *product)
+{
+    int64_t D = s->features.run->D;
+    int32_t second = forest->first[0] == forest->first[1] ? 0 : RER_BLOCK;
+    const float *half = s->half + forest->first[1];
+    float own = s->half[forest->first[0] + i];
+    for (int64_t j = from; j < count; j++) {
+        float sum = own + half[j];
+        if (!(sum - product[j] <= (float)(s->limit / 2) + FLOAT_SLACK * sum) || isinf(sum))
+            continue;
+        int32_t a = (int32_t)i, b = second + (int32_t)j;
+        if (find_root(forest->group, a) != find_root(forest->group, b) &&
+            squared_distance(x + i * D, y + j * D, D) <= s->limit)
+            join(forest->group, a, b);
+    }
+}
+
+static rer_status search_pair(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const search *s = context;
+    const rer_run *run = s->features.run;
+    int64_t i = item % s->blocks, j = (i + item / s->blocks) % s->blocks, D = run->D;
+    int64_t rows = rer_min(RER_BLOCK, run->N - i * RER_BLOCK), columns = rer_min(RER_BLOCK, run->N - j * RER_BLOCK);
+    const float *x = NULL, *y = NULL;
+    pair_forest *forest = rer_carve(&scratch, sizeof *forest);
+    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
+    forest->first[0] = i * RER_BLOCK;
+    forest->first[1] = j * RER_BLOCK;
+    for (int32_t k = 0; k < 2 * RER_BLOCK; k++)
+        forest->group[k] = k;
+    rer_status status = rer_features_rows(&x, &s->features, forest->first[0], rows, &scratch, error);
+    if (status == RER_OK)
+        status = rer_features_rows(&y, &s->features, forest->first[1], columns, &scratch, error);
+    for (int64_t first = 0; status == RER_OK && first < rows; first += TILE) {
+        int64_t count = rer_min(TILE, rows - first);
+        rer_multiply_f32(product, columns, x + first * D, y, count, columns, D);
+        for (int64_t r = 0; r < count; r++)
+            take_row(s, forest, first + r, i == j ? first + r + 1 : 0, columns, x, y, product + r * columns);
+    }
+    return status;
+}
+
+/* ---- 3. groups ---------------------------------------------------------------------------- */
+
+static int32_t row_of(const pair_forest *forest, int32_t k)
+{
+    return (int32_t)(forest->first[k / RER_BLOCK] + k % RER_BLOCK);
+}
+
+static rer_status commit_pair(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    search *s = context;
+    const pair_forest *forest = scratch;
+    (void)item, (void)error;
+    for (int32_t k = 0; k < 2 * RER_BLOCK; k++)
+        if (forest->group[k] != k)
+            join(s->group, row_of(forest, k), row_of(forest, forest->group[k]));
+    return RER_OK;
+}
+
+/* What is known of a group, at its smallest row. */
+typedef struct group_facts {
+    int32_t rows, label; /* label -1: none yet */
+    int32_t number;
+    bool disagrees;
+} group_facts;
+
+/* Numbers the groups, those whose labels disagree first, else by their first row. */
+static void number_groups(rer_result *result, search *s, group_facts *facts)
+{
+    rer_summary *summary = &result->summary;
+    for (int32_t row = 0; row < result->N; row++) {
+        group_facts *group = &facts[find_root(s->group, row)];
+        int32_t label = result->given[row];
+        if (group->rows++ == 0)
+            group->label = -1;
+        group->disagrees |= group->label >= 0 && label >= 0 && label != group->label;
+        group->label = group->label >= 0 ? group->label : label;
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t row = 0; row < result->N; row++)
+            if (facts[row].rows > 1 && facts[row].disagrees == (pass == 0)) {
+                facts[row].number = (int32_t)summary->n_duplicate_groups++;
+                summary->n_duplicate_conflicts += pass == 0;
+                summary->n_duplicates += facts[row].rows;
+            }
+    for (int32_t row = 0; row < result->N; row++) {
+        const group_facts *group = &facts[find_root(s->group, row)];
+        result->duplicate[row] = group->rows > 1 ? group->number : -1;
+    }
+}
+
+static rer_status measure_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    search *s = context;
+    const rer_run *run = s->features.run;
+    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
+    const float *x = NULL;
+    rer_status status = rer_features_rows(&x, &s->features, first, count, &scratch, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        bool invalid = (run->result->flags[first + i] & RER_FLAG_INVALID) != 0;
+        s->group[first + i] = (int32_t)(first + i);
+        s->half[first + i] = invalid ? INFINITY : (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2);
+    }
+    return status;
+}
+
+static rer_status run_search(search *s, double *angle, rer_error *error)
+{
+    const rer_run *run = s->features.run;
+    int64_t block = rer_features_scratch(&s->features, rer_min(RER_BLOCK, run->N));
+    rer_job measure = {
+        .stage = "measuring rows", .items = s->blocks, .scratch = block, .work = measure_block, .context = s};
+    rer_job pairs = {.stage = "finding copies",
+                     .from = .2,
+                     .to = 1,
+                     .items = s->blocks * (s->blocks + 1) / 2,
+                     .scratch =
+                         2 * block + (int64_t)sizeof(pair_forest) + TILE * RER_BLOCK * (int64_t)sizeof(float) + 128,
+                     .work = search_pair,
+                     .commit = commit_pair,
+                     .context = s};
+    rer_status status = rer_pool_run(run->pool, &measure, error);
+    *angle = run->options->duplicates;
+    if (status == RER_OK && !(*angle >= 0))
+        status = find_angle(angle, s, error);
+    s->limit = 4 * pow(sin(*angle * DEGREE / 2), 2);
+    return status == RER_OK ? rer_pool_run(run->pool, &pairs, error) : status;
+}
+
+rer_status rer_duplicates_find(const rer_run *run, rer_error *error)
+{
+    search s = {.blocks = rer_run_blocks(run)};
+    rer_result *result = run->result;
+    group_facts *facts = NULL;
+    if (run->N > INT32_MAX)
+        return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to search for duplicates; at most %d are",
+                        run->data->features.name, (long long)run->N, INT32_MAX);
+    rer_status status = rer_features_open(&s.features, run, true, true, error);
+    if (status == RER_OK)
+        status = rer_features_keep(&s.features, NULL, run->N, error);
+    if (status == RER_OK)
+        status = rer_allocate(&s.half, run->N, sizeof *s.half, "duplicates", error);
+    if (status == RER_OK)
+        status = rer_allocate(&s.group, run->N, sizeof *s.group, "duplicates", error);
+    if (status == RER_OK)
+        status = rer_allocate(&facts, run->N, sizeof *facts, "duplicates", error);
+    if (status == RER_OK)
+        status = rer_allocate(&result->duplicate, run->N, sizeof *result->duplicate, "duplicates", error);
+    if (status == RER_OK)
+        status = run_search(&s, &result->summary.duplicate_angle, error);
+    if (status == RER_OK)
+        number_groups(result, &s, facts);
+    rer_features_close(&s.features);
+    free(s.half);
+    free(s.group);
+    free(s.row);
+    free(s.x);
+    free(s.nearest);
+    free(facts);
+    return status;
+}
