@@ -25,6 +25,7 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
                        .subsets = arguments->subsets,
+                       .groups = arguments->groups,
                        .class_embeddings = arguments->class_embeddings,
                        .images = arguments->images,
                        .texts = arguments->texts};

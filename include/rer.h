@@ -232,6 +232,7 @@ typedef struct rer_files {
     const char *class_embeddings; /* [C, D] in the order of the sorted labels, for RER_DETECT_ZEROSHOT */
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
+    const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
 } rer_files;
 
 typedef struct rer_dataset rer_dataset;
@@ -252,6 +253,8 @@ RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *co
 RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error);
 /* The group of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
 RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
+/* Rows that are left out together, likewise; NULL: near-duplicates, as they are found. */
+RER_API rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error);
 /* An embedding of each class [C, D], in the order of the sorted labels, for RER_DETECT_ZEROSHOT. */
 RER_API rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error);
 

@@ -163,6 +163,21 @@ rer_status rer_model_begin(rer_model **model, const rer_result *result, int64_t 
     return RER_OK;
 }
 
+/* Near-duplicates where they are asked for, and the rows that are left out together. */
+static rer_status find_groups(rer_run *run, const rer_model *model, rer_error *error)
+{
+    const rer_dataset *data = run->data;
+    bool grouped = data->groups.codes != NULL || data->group_duplicates;
+    if (grouped && model->reconstructor != &rer_centroid_reconstructor)
+        return rer_fail(error, RER_BAD_USAGE, "--groups: works with the reconstructor centroid, not with '%s'",
+                        model->reconstructor->name);
+    rer_status status = RER_OK;
+    if (run->options->duplicates != RER_OFF || data->group_duplicates)
+        status = rer_duplicates_find(run, error);
+    run->groups = data->group_duplicates ? run->result->duplicate : data->groups.codes;
+    return status;
+}
+
 rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
                               const char *errors_path, const rer_progress *progress, rer_error *error)
 {
@@ -183,8 +198,8 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     if (status == RER_OK)
         status = rer_model_begin(&model, made, data->D, options, error);
     made->model = model;
-    if (status == RER_OK && options->duplicates != RER_OFF)
-        status = rer_duplicates_find(&run, error);
+    if (status == RER_OK)
+        status = find_groups(&run, model, error);
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &sample, &run, error);
     double fitted = rer_now();

@@ -17,8 +17,9 @@ typedef struct rer_run {
     const rer_options *options;
     const rer_kernels *kernels;
     rer_pool *pool;
-    rer_result *result; /* given [N] and flags [N] hold for every pass */
-    const bool *fitted; /* [N] rows that the model was fitted on, NULL: every labelled one */
+    rer_result *result;    /* given [N] and flags [N] hold for every pass */
+    const bool *fitted;    /* [N] rows that the model was fitted on, NULL: every labelled one */
+    const int32_t *groups; /* [N] rows of one group are left out together, -1: alone; NULL: each alone */
     int64_t N, D;
     int32_t C;
 } rer_run;

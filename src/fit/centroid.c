@@ -17,6 +17,7 @@
 typedef struct centroid_state {
     rer_centroid centroid;
     rer_class_moments moments; /* owns mean, grand and n */
+    rer_groups *groups;        /* NULL: none */
 } centroid_state;
 
 /* ---- the metric -------------------------------------------------------------------------- */
@@ -156,6 +157,7 @@ void rer_centroid_model_free(void *state)
         return;
     rer_centroid_clear(&self->centroid);
     rer_class_moments_free(&self->moments);
+    rer_groups_free(self->groups);
     free(self);
 }
 
@@ -189,7 +191,8 @@ static rer_status fit_metric(rer_model *model, rer_row_sample *sample, centroid_
     double *scatter = NULL, dof = (double)(state->moments.labelled - run->C);
     const rer_class_moments *moments = &state->moments;
     bool whiten = model->normalizer.kind == RER_WHITEN;
-    rer_status status = rer_row_sample_pick(sample, run, moments->n, rer_calibration_rows(run), error);
+    const int64_t *usable = state->groups != NULL ? state->groups->usable : moments->n;
+    rer_status status = rer_row_sample_pick(sample, run, usable, rer_calibration_rows(run), error);
     if (status == RER_OK && whiten)
         status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
     if (status == RER_OK)
@@ -215,6 +218,8 @@ rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_
         status = rer_check_classes(&state->moments, run, error);
     if (status == RER_OK && adjust != NULL)
         status = adjust(&state->moments, &model->normalizer, run, error);
+    if (status == RER_OK && run->groups != NULL)
+        status = rer_groups_make(&state->groups, &state->moments, &model->normalizer, run, error);
     if (status == RER_OK) {
         state->centroid = (rer_centroid){
             .D = run->D,
@@ -224,6 +229,7 @@ rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_
             .n = state->moments.n,
             .in_double = state->moments.labelled < 4 * run->D,
             .in_sample = adjust != NULL,
+            .groups = state->groups,
         };
         memcpy(model->n, state->moments.n, (size_t)run->C * sizeof *model->n);
         model->N = state->moments.labelled;

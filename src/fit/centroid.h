@@ -3,7 +3,7 @@
 #ifndef RER_CENTROID_H
 #define RER_CENTROID_H
 
-#include "fit/moments.h"
+#include "fit/groups.h"
 
 /* Up to this many classes their distances to each other are kept, [C, C]; above, they are made
  * for each block. */
@@ -12,12 +12,13 @@
 typedef struct rer_centroid {
     int64_t D;
     int32_t C;
-    const double *mean;  /* [C, D] class means */
-    const double *grand; /* [D] mean of all rows: what unlabelled and new rows are compared from */
-    const int64_t *n;    /* [C] */
-    double *root;        /* [D, D] lower: S_a^-1 = root' root; NULL: the metric is the identity */
-    double weight;       /* (1 - a) / dof: what a row adds to S_a; 0 with the identity */
-    bool in_sample;      /* rows are scored as they are, by a model that has seen them */
+    const double *mean;       /* [C, D] class means */
+    const double *grand;      /* [D] mean of all rows: what unlabelled and new rows are compared from */
+    const int64_t *n;         /* [C] */
+    double *root;             /* [D, D] lower: S_a^-1 = root' root; NULL: the metric is the identity */
+    double weight;            /* (1 - a) / dof: what a row adds to S_a; 0 with the identity */
+    const rer_groups *groups; /* NULL: each row is left out alone */
+    bool in_sample;           /* rows are scored as they are, by a model that has seen them */
     /* For scoring, in the one precision that is used: */
     bool in_double;
     void *root_real; /* [D, D] root in that precision (in double: root itself) */
@@ -45,6 +46,7 @@ typedef struct rer_row_terms {
     double gain;       /* beta / den, 0 where nothing is left out */
     double own_error;  /* left-out squared error under its own class */
     int32_t reference; /* its class, or C for the grand mean */
+    int32_t cell;      /* its group's rows of its class, -1: left out alone */
 } rer_row_terms;
 
 /* What prepare has left in `scratch`, for others that work in the same metric. */

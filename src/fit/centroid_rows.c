@@ -67,6 +67,47 @@ static void square_in_double(const rer_centroid *centroid, const rer_kernels *ke
     *g = kernels->dot_f64(work, work + D, D);
 }
 
+/* ---- whole groups ------------------------------------------------------------------------
+ *
+ * A row x of class c with a group G that has m of the n rows of c (and perhaps rows of other classes k):
+ *   class means without the group's rows,        mu_k(-G) = mu_k - m_k / (n_k - m_k) r_k,
+ *   r_k the mean of the group's residuals in k, and out of W the part of the group's mean in c,
+ *   W(-G) = W - m n / (n - m) r_c r_c'; the scatter within the group stays.
+ * With R = root r_c, z_k = root (x - mu_k(-G)) and gamma = weight m n / (n - m):
+ *   d2_k = |z_k|^2 + gamma / (1 - gamma |R|^2) (R.z_k)^2.
+ * A group of one gives the formulas above. A class other than c that is one group stays as it is. */
+
+/* toward [D] = R; returns gamma / (1 - gamma |R|^2), NaN where the group is all of its class. */
+static double group_toward(const rer_centroid *centroid, const rer_kernels *kernels, int64_t cell, double *toward)
+{
+    int64_t D = centroid->D;
+    double m = (double)centroid->groups->rows[cell], n = (double)centroid->n[centroid->groups->code[cell]];
+    for (int64_t j = 0; j < D; j++)
+        toward[j] = (double)centroid->groups->residual[cell * D + j];
+    if (n <= m)
+        return NAN;
+    if (centroid->root != NULL)
+        rer_multiply_triangle_f64(toward, centroid->root, 1, D);
+    double gamma = centroid->weight * m * n / (n - m);
+    return gamma / denominator(gamma, kernels->dot_f64(toward, toward, D));
+}
+
+/* d2_k from the row itself, in double; cell: the group's in class k, or -1. work [2, D]: R, and room. */
+static double group_square(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int64_t i,
+                           int64_t cell, int32_t k, double gain, double *work)
+{
+    int64_t D = centroid->D;
+    double *z = work + D;
+    kernels->residual_f64(z, block->x + i * D, block->scale[i], centroid->mean + k * D, D);
+    double m = cell >= 0 ? (double)centroid->groups->rows[cell] : 0, n = (double)centroid->n[k];
+    for (int64_t j = 0; j < D && m > 0 && n > m; j++)
+        z[j] += m / (n - m) * (double)centroid->groups->residual[cell * D + j];
+    if (centroid->root != NULL)
+        rer_multiply_triangle_f64(z, centroid->root, 1, D);
+    double g = kernels->dot_f64(work, z, D);
+    return kernels->dot_f64(z, z, D) + gain * g * g;
+}
+
 #define REAL float
 #define REAL_NAME(name) name##_f32
 #define REAL_KERNEL(name) kernels->name##_f32

@@ -68,6 +68,7 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .x = sample->x + first * D,
         .scale = sample->scale + first,
         .code = sample->code + first,
+        .row = sample->row + first,
     };
     float *out = round->d2[which] + first * C;
     float *tile = rer_carve(&scratch, block.count * RER_CLASS_TILE * (int64_t)sizeof(float));

@@ -160,20 +160,22 @@ static const char *split_column(char *path)
     return NULL;
 }
 
-static rer_status open_subsets(rer_dataset *data, const rer_files *files, rer_error *error)
+/* One value for each row, of what the user calls `what`. */
+static rer_status open_row_values(rer_labels *values, const rer_dataset *data, const char *file, const char *what,
+                                  const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
     char *path = NULL;
-    rer_status status = rer_copy_text(&path, files->subsets, error);
+    rer_status status = rer_copy_text(&path, file, error);
     const char *column = status == RER_OK ? split_column(path) : NULL;
     if (status == RER_OK)
         status = rer_input_open(&input, path, error);
     if (status == RER_OK)
-        status = read_labels(&data->subsets, &input, column, data->N, error);
-    if (status == RER_OK && data->subsets.N != data->N)
+        status = read_labels(values, &input, column, data->N, error);
+    if (status == RER_OK && values->N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
-                          "%s has %lld subsets but %s has %lld rows; give one a row (an empty one for none)",
-                          files->subsets, (long long)data->subsets.N, files->features, (long long)data->N);
+                          "%s has %lld %s but %s has %lld rows; give one a row (an empty one for none)", file,
+                          (long long)values->N, what, files->features, (long long)data->N);
     rer_input_close(&input);
     free(path);
     return status;
@@ -238,8 +240,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
             is_standard_input(files->class_names) + is_standard_input(files->subsets) +
-            is_standard_input(files->class_embeddings) + is_standard_input(files->images) +
-            is_standard_input(files->texts) >
+            is_standard_input(files->groups) + is_standard_input(files->class_embeddings) +
+            is_standard_input(files->images) + is_standard_input(files->texts) >
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
@@ -257,7 +259,10 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (status == RER_OK && files->ids != NULL)
         status = open_ids(data, files, error);
     if (status == RER_OK && files->subsets != NULL)
-        status = open_subsets(data, files, error);
+        status = open_row_values(&data->subsets, data, files->subsets, "subsets", files, error);
+    data->group_duplicates = files->groups != NULL && strcmp(files->groups, "duplicates") == 0;
+    if (status == RER_OK && files->groups != NULL && !data->group_duplicates)
+        status = open_row_values(&data->groups, data, files->groups, "groups", files, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
     if (status == RER_OK && files->images != NULL)
@@ -361,6 +366,12 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
     return status;
 }
 
+rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error)
+{
+    data->group_duplicates = groups == NULL;
+    return groups == NULL ? RER_OK : copy_labels(&data->groups, groups, "groups", data->N, error);
+}
+
 rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error)
 {
     return copy_labels(&data->subsets, subsets, "subsets", data->N, error);
@@ -429,6 +440,7 @@ void rer_dataset_free(rer_dataset *data)
         rer_array_close(&data->features);
     rer_labels_free(&data->labels);
     rer_labels_free(&data->subsets);
+    rer_labels_free(&data->groups);
     rer_texts_free(&data->ids);
     free(data->origin);
     free(data->class_embeddings);

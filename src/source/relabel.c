@@ -43,6 +43,8 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->seconds_read = 0;
     made->labels = (rer_labels){0};
     made->subsets = (rer_labels){0};
+    made->groups = (rer_labels){0};
+    made->group_duplicates = false;
     made->ids = (rer_texts){0};
     made->images = (rer_images){.array = {.fd = -1}};
     made->texts = (rer_row_texts){.input = RER_NO_INPUT};
