@@ -50,7 +50,7 @@ static const option_row table[] = {
     {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true, NULL}, FLAG, AT(drop_invalid), 0, 0},
     {{"clusters", "K|K..K", "0", "no y: k-means makes so many labels (of a range: the likeliest)", false, "rer analyze"}, RANGE, AT(clusters), 2, 1e6},
     {{"details", "", "no", "distributions, intervals, transitions, pairs to merge, extremes", true, "rer analyze"}, FLAG, AT(details), 0, 0},
-    {{"duplicates", "off|auto|DEGREES", "off", "near-duplicates: rows within this angle; takes time ~ N^2", false, "rer analyze"},
+    {{"duplicates", "off|auto|0..90", "off", "near-duplicates: rows within so many degrees; time ~ N^2", false, "rer analyze"},
      NUMBER, AT(duplicates), 0, 90},
     {{"threads", "N", "0", "threads to use; 0: one for each core", false, NULL}, COUNT, AT(threads), 0, 256},
     {{"memory", "BYTES", "0", "cap on working memory (300M, 2G); 0: none. Never changes a result", false, NULL},
