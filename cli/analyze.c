@@ -24,6 +24,7 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
+                       .pred_probs = arguments->pred_probs,
                        .subsets = arguments->subsets,
                        .groups = arguments->groups,
                        .class_embeddings = arguments->class_embeddings,
@@ -40,6 +41,9 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
     if (files.labels != NULL && files.label_column != NULL)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);
+    if (files.pred_probs != NULL && arguments->save_model != NULL)
+        return fail(error, RER_BAD_USAGE,
+                    "--save-model: a model fitted with --pred-probs would need them for new rows too; drop one");
     return rer_dataset_open(data, &files, &arguments->options, error);
 }
 

@@ -56,6 +56,8 @@ static const file_option file_options[] = {
     {{"groups", "FILE|duplicates", "none", "rows left out together (copies, frames); duplicates: as found", false,
       "rer analyze"},
      offsetof(cli_arguments, groups)},
+    {{"pred-probs", "FILE", "none", "your own out-of-sample probabilities, samples x classes", false, "rer analyze"},
+     offsetof(cli_arguments, pred_probs)},
     {{"over", "NAME=V,V,...", "none", "the option to vary, and its values", false, "rer sweep"},
      offsetof(cli_arguments, over)},
     {{"features", "FILE", "none", "features, for --type confidence", false, "rer noise"},

@@ -23,7 +23,7 @@ typedef struct cli_arguments {
     int n_files;
     rer_options options;
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
-        *features, *human, *subsets, *groups, *column, *error_rates;
+        *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings;

@@ -228,6 +228,7 @@ typedef struct rer_files {
     const char *label_column;     /* of a CSV of features, instead of `labels` */
     const char *class_names;      /* one name a line, in the order of the sorted labels */
     const char *ids;              /* one name a row, carried through to the outputs */
+    const char *pred_probs;       /* [N, C] the user's own out-of-sample probabilities, to be pooled with ours */
     const char *subsets;          /* a group for each row (split, source, annotator); table.csv:COLUMN too */
     const char *class_embeddings; /* [C, D] in the order of the sorted labels, for RER_DETECT_ZEROSHOT */
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
@@ -251,6 +252,9 @@ RER_API rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *lab
 RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count,
                                                rer_error *error);
 RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error);
+/* The user's own out-of-sample class probabilities [N, C], classes in the order of the sorted labels: they are
+ * pooled with ours. Not copied. */
+RER_API rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_probs, rer_error *error);
 /* The group of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
 RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
 /* Rows that are left out together, likewise; NULL: near-duplicates, as they are found. */

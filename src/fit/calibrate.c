@@ -1,6 +1,7 @@
 /* Calibration for any reconstructor: left-out errors of sampled rows, then the likelihood of the
  * labels seen (judge/likelihood.h). */
 #include "fit/calibrate.h"
+#include "judge/opinion.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,13 +72,15 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
     return rer_pool_run(run->pool, &job, error);
 }
 
-rer_status rer_calibrate_errors(rer_model *model, const float *d2, const rer_row_sample *sample, const rer_run *run,
+rer_status rer_calibrate_errors(rer_model *model, float *d2, const rer_row_sample *sample, const rer_run *run,
                                 rer_error *error)
 {
     float *log_n = NULL;
     rer_status status = rer_log_sizes(&log_n, model->n, model->C, error);
     rer_channel_sample labels = {
         .d2 = d2, .code = sample->code, .log_n = log_n, .rows = sample->count, .N = model->N, .C = model->C};
+    if (status == RER_OK && run->data->pred_probs.name != NULL)
+        status = rer_opinion_weigh(&model->opinion, d2, sample->row, &labels, run->data, run->kernels, error);
     if (status == RER_OK)
         status = rer_channel_fit(&model->channel, &labels, run->kernels, run->pool, error);
     free(log_n);

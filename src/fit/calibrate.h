@@ -15,8 +15,9 @@ rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *
 rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
                              rer_error *error);
 
-/* Fits model->channel to the left-out errors d2 [count, C] of the sampled rows, */
-rer_status rer_calibrate_errors(rer_model *model, const float *d2, const rer_row_sample *sample, const rer_run *run,
+/* Fits model->channel to the left-out errors d2 [count, C] of the sampled rows (which get the user's
+ * opinion added, where there is one), */
+rer_status rer_calibrate_errors(rer_model *model, float *d2, const rer_row_sample *sample, const rer_run *run,
                                 rer_error *error);
 /* which this makes first. model->n and model->N are set. */
 rer_status rer_calibrate_model(rer_model *model, const rer_row_sample *sample, const rer_run *run, rer_error *error);

@@ -20,6 +20,7 @@ struct rer_model {
     char **names; /* [C] */
     /* What the labels seen say, found by their left-out likelihood: */
     rer_channel channel; /* how true classes became the labels seen */
+    double opinion;      /* v, the weight of the user's own probabilities in the errors (judge/opinion.h); 0: none */
     double shrinkage;    /* NaN where it plays no part */
     double rank;         /* of the classes' subspaces, likewise */
 };

@@ -4,6 +4,7 @@
 #include "score/score.h"
 
 #include "core/random.h"
+#include "judge/opinion.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,9 +28,16 @@ typedef struct score_scratch {
     float *flipped;         /* [rows] squared errors under a random other label; only for --probability density */
     float *bias;            /* [RER_CLASS_TILE] */
     float *tile;            /* [rows, RER_CLASS_TILE] */
+    float *penalty;         /* [rows, C] of the user's own probabilities, NULL where there are none */
+    float *pooled;          /* [RER_CLASS_TILE] a row's errors with its penalties */
     float *columns;         /* [rows, C] errors for the file, NULL where not wanted */
     void *reconstructor;
 } score_scratch;
+
+static bool has_opinion(const score_pass *pass)
+{
+    return pass->run->data->pred_probs.name != NULL && pass->left_out;
+}
 
 static int64_t scratch_bytes(const score_pass *pass)
 {
@@ -38,6 +46,8 @@ static int64_t scratch_bytes(const score_pass *pass)
     bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double) + sizeof(float)) + (rows + 1) * tile * 4;
     if (pass->errors != NULL)
         bytes += rows * pass->model->C * 4;
+    if (has_opinion(pass))
+        bytes += (rows * pass->model->C + tile) * 4 + rer_opinion_scratch(pass->run->data, rows) + 3 * 64;
     return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 10 * 64;
 }
 
@@ -52,6 +62,8 @@ static score_scratch *lay_out(const score_pass *pass, void *memory)
     parts->bias = rer_carve(&memory, tile * (int64_t)sizeof(float));
     parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
     parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
+    parts->penalty = has_opinion(pass) ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
+    parts->pooled = has_opinion(pass) ? rer_carve(&memory, tile * (int64_t)sizeof(float)) : NULL;
     parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
     /* What is left is the block's. */
     parts->block.x = memory;
@@ -81,18 +93,35 @@ static double flipped_ratio(const score_pass *pass, const rer_row_errors *errors
     return rer_chi(sqrt((double)flipped), sqrt((double)rest));
 }
 
+/* What the user's own probabilities add to the squared error of class k; 0 without them. */
+static double penalty_of(const score_pass *pass, const score_scratch *parts, int64_t i, int32_t k)
+{
+    return parts->penalty != NULL ? pass->model->opinion * (double)parts->penalty[i * pass->model->C + k] : 0;
+}
+
+/* The errors that the channel sees. */
+static float *pool_row(const score_pass *pass, score_scratch *parts, int64_t i, int32_t first, int32_t classes)
+{
+    const float *d2 = parts->tile + i * classes;
+    if (parts->penalty == NULL)
+        return parts->tile + i * classes;
+    for (int32_t k = 0; k < classes; k++)
+        parts->pooled[k] = d2[k] + (float)pass->model->opinion * parts->penalty[i * pass->model->C + first + k];
+    return parts->pooled;
+}
+
 /* Takes one tile of a row's squared errors in. */
 static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, int32_t first, int32_t classes)
 {
-    float *d2 = parts->tile + i * classes;
+    float *d2 = parts->tile + i * classes, *seen = pool_row(pass, parts, i, first, classes);
     int32_t c = parts->block.code[i];
     const rer_kernels *kernels = pass->run->kernels;
     const rer_channel *channel = &pass->model->channel;
     double sum = -INFINITY;
     if (c == RER_NO_LABEL)
-        sum = kernels->log_sum_exp(d2, pass->log_n + first, channel->temperature / 2, classes);
+        sum = kernels->log_sum_exp(seen, pass->log_n + first, channel->temperature / 2, classes);
     else if (c >= 0)
-        sum = rer_channel_others(channel, d2, first, classes, c, pass->log_n, pass->left_out && channel->counted,
+        sum = rer_channel_others(channel, seen, first, classes, c, pass->log_n, pass->left_out && channel->counted,
                                  parts->bias, kernels);
     parts->log_sum[i] = log_add(parts->log_sum[i], sum);
     if (parts->columns != NULL)
@@ -107,10 +136,11 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
 }
 
 /* Log odds that the nearest class is the right one for a row without a label. */
-static double suggestion_logit(const score_pass *pass, const rer_nearest *nearest, double log_sum)
+static double suggestion_logit(const score_pass *pass, const score_scratch *parts, int64_t i)
 {
-    double own =
-        (double)pass->log_n[nearest->first_class] - pass->model->channel.temperature / 2 * (double)nearest->first;
+    const rer_nearest *nearest = &parts->errors[i].nearest;
+    double log_sum = parts->log_sum[i], d2 = (double)nearest->first + penalty_of(pass, parts, i, nearest->first_class);
+    double own = (double)pass->log_n[nearest->first_class] - pass->model->channel.temperature / 2 * d2;
     double rest = log_sum > own ? log_sum + log1p(-exp(own - log_sum)) : -INFINITY;
     double logit = own - rest;
     return logit < 100 ? logit : 100;
@@ -145,10 +175,11 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (c == RER_NO_LABEL)
-        result->logit[row] = (float)suggestion_logit(pass, &errors->nearest, parts->log_sum[i]);
+        result->logit[row] = (float)suggestion_logit(pass, parts, i);
     else if (c >= 0 && !isnan(errors->own))
-        result->logit[row] = (float)rer_channel_logit(&pass->model->channel, parts->log_sum[i], (double)errors->own,
-                                                      (double)pass->log_n[c]);
+        result->logit[row] =
+            (float)rer_channel_logit(&pass->model->channel, parts->log_sum[i],
+                                     (double)errors->own + penalty_of(pass, parts, i, c), (double)pass->log_n[c]);
     else
         result->logit[row] = NAN;
     if (c != RER_INVALID_ROW)
@@ -168,6 +199,9 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     void *cursor = parts->block.x;
     rer_block *block = &parts->block;
     rer_status status = rer_block_load(block, pass->run, &model->normalizer, item, &cursor, error);
+    if (status == RER_OK && parts->penalty != NULL)
+        status =
+            rer_opinion_rows(parts->penalty, pass->run->data, block->first, block->count, pass->log_n, cursor, error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < block->count; i++) {

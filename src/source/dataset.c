@@ -181,6 +181,46 @@ static rer_status open_row_values(rer_labels *values, const rer_dataset *data, c
     return status;
 }
 
+static rer_status check_pred_probs(const rer_dataset *data, rer_error *error)
+{
+    const rer_array *array = &data->pred_probs;
+    char shape[RER_SHAPE_TEXT];
+    if (array->dtype == RER_BYTES || array->dtype == RER_UNICODE)
+        return rer_fail(error, RER_BAD_INPUT, "%s: holds texts where probabilities must be numbers", array->name);
+    if (array->rank == 2 && array->shape[0] == data->N && array->shape[1] == data->labels.C)
+        return RER_OK;
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: shape %s is not (%lld, %d): a row of probabilities for each of the samples, a column for each "
+                    "class in the order of the sorted labels",
+                    array->name, rer_shape_text(shape, array->rank, array->shape), (long long)data->N, data->labels.C);
+}
+
+static rer_status open_pred_probs(rer_dataset *data, const rer_files *files, rer_error *error)
+{
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: predicted probabilities need labels", files->pred_probs);
+    rer_status status = rer_array_open(&data->pred_probs, files->pred_probs, error);
+    return status == RER_OK ? check_pred_probs(data, error) : status;
+}
+
+rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_probs, rer_error *error)
+{
+    rer_array before = data->pred_probs;
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "predicted probabilities need labels");
+    rer_status status = rer_array_wrap(&data->pred_probs, pred_probs, "predicted probabilities", error);
+    if (status == RER_OK)
+        status = check_pred_probs(data, error);
+    if (status != RER_OK) {
+        if (data->pred_probs.name != before.name)
+            rer_array_close(&data->pred_probs);
+        data->pred_probs = before;
+        return status;
+    }
+    rer_array_close(&before);
+    return RER_OK;
+}
+
 static bool is_standard_input(const char *path)
 {
     return path != NULL && path[0] == '-' && (path[1] == 0 || path[1] == ':');
@@ -263,6 +303,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     data->group_duplicates = files->groups != NULL && strcmp(files->groups, "duplicates") == 0;
     if (status == RER_OK && files->groups != NULL && !data->group_duplicates)
         status = open_row_values(&data->groups, data, files->groups, "groups", files, error);
+    if (status == RER_OK && files->pred_probs != NULL)
+        status = open_pred_probs(data, files, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
     if (status == RER_OK && files->images != NULL)
@@ -441,6 +483,7 @@ void rer_dataset_free(rer_dataset *data)
     rer_labels_free(&data->labels);
     rer_labels_free(&data->subsets);
     rer_labels_free(&data->groups);
+    rer_array_close(&data->pred_probs);
     rer_texts_free(&data->ids);
     free(data->origin);
     free(data->class_embeddings);

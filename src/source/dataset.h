@@ -17,6 +17,7 @@ struct rer_dataset {
     int32_t clusters;                            /* the labels are so many clusters; 0: they are labels */
     rer_labels groups;                           /* rows that are left out together; codes NULL: not given ... */
     bool group_duplicates;                       /* ... or those that are found alike */
+    rer_array pred_probs;                        /* [N, C] the user's own; name NULL where none were given */
     int64_t N, D;                                /* D: columns after the built-in descriptor, for pictures */
     int64_t picture[3];                          /* height, width, channels; 0 where the rows are features */
     bool hog;                                    /* pictures go through the descriptor */

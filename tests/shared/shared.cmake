@@ -15,3 +15,6 @@ set_tests_properties(shared.scale PROPERTIES LABELS "shared;once" SKIP_RETURN_CO
 add_test(NAME shared.outliers COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_outliers.py
                                       $<TARGET_FILE:rer_command> ${RER_SHARED})
 set_tests_properties(shared.outliers PROPERTIES LABELS "shared;once" SKIP_RETURN_CODE 77)
+add_test(NAME shared.opinion COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_opinion.py
+                                     $<TARGET_FILE:rer_command> ${RER_SHARED})
+set_tests_properties(shared.opinion PROPERTIES LABELS "shared;once" SKIP_RETURN_CODE 77)
