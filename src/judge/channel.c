@@ -16,9 +16,12 @@
  *
  * Noise rate. Likelihood takes mistakes that follow likeness (people's) for overlap: it lowers t until
  * they are plausible, and finds no noise. A loss that gives up on labels that do not fit, mean(1 -
- * p_c^q) (Zhang and Sabuncu 2018), does not: its t is that of the labels that do fit. The noise rate is
- * 1 - mean w_c of a directed channel at that t; its interval is that of t / sqrt 2 and t sqrt 2, and
- * the 90 % of sampling.
+ * p_c^q) (Zhang and Sabuncu 2018), does not: its t is that of the labels that do fit. At that t a share
+ * n = 1 - mean w_c of the labels is at odds with a directed channel, and the posterior itself is in
+ * doubt of u = mean(1 - max_k p_k) of the rows, whatever their labels: n = x + (1 - x) u, and the noise
+ * rate is x. Its interval is that of t 2^-1/4 and t 2^1/4, and the 90 % of sampling. Where labels are
+ * at odds far more often than the posterior is in doubt, and the likelihood has found little of it, the
+ * robust fit is believed for the probabilities too.
  *
  * Ranking wants a sharper posterior than calibration (SHARPNESS t); a logistic line brings the score
  * back to the probabilities 1 - w_c. */
@@ -35,7 +38,7 @@
 #define ROBUST_POWER .7
 #define PSEUDO_COUNTS 10.0
 #define ROUNDS 16
-#define LEAST_NOISE_SHARE .1
+#define BEYOND_DOUBT 3.0
 #define SEARCH_STEPS 9
 #define TINY 1e-12f
 
@@ -351,35 +354,62 @@ static rer_status calibrate(rer_channel *channel, const rer_channel_sample *samp
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-static void set_noise_rate(rer_channel *channel, double low, double rate, double high, int64_t rows)
+/* u = mean(1 - max_k p_k) at temperature t; p [C]. */
+static double mean_doubt(const rer_channel_sample *sample, double t, float *p, const rer_kernels *kernels)
 {
-    double sampling = 1.645 * sqrt(rate * (1 - rate) / (double)rows);
-    channel->noise_rate = rate;
-    channel->noise_low = fmax(0, fmin(low, rate) - sampling);
-    channel->noise_high = fmin(1, fmax(high, rate) + sampling);
+    double sum = 0;
+    for (int64_t i = 0; i < sample->rows; i++) {
+        float highest = 0;
+        rer_posterior(p, sample->d2 + i * sample->C, sample->log_n, t, sample->C, kernels);
+        for (int32_t k = 0; k < sample->C; k++)
+            highest = p[k] > highest ? p[k] : highest;
+        sum += 1 - (double)highest;
+    }
+    return sum / (double)sample->rows;
+}
+
+enum { LOW, MIDDLE, HIGH, TEMPERATURES };
+
+/* The robust fit at three temperatures: labels at odds with it, and its own doubt. */
+typedef struct robust_fit {
+    double t[TEMPERATURES], odds[TEMPERATURES], doubt[TEMPERATURES];
+} robust_fit;
+
+static void set_noise_rate(rer_channel *channel, const robust_fit *robust, int64_t rows)
+{
+    double x[TEMPERATURES];
+    for (int i = 0; i < TEMPERATURES; i++)
+        x[i] = fmax(0, (robust->odds[i] - robust->doubt[i]) / fmax(1 - robust->doubt[i], 1e-9));
+    double sampling = 1.645 * sqrt(x[MIDDLE] * (1 - x[MIDDLE]) / (double)rows);
+    channel->noise_rate = x[MIDDLE];
+    channel->noise_low = fmax(0, fmin(x[LOW], x[MIDDLE]) - sampling);
+    channel->noise_high = fmin(1, fmax(x[HIGH], x[MIDDLE]) + sampling);
 }
 
 /* Chooses between the fits and sets the channel, its noise rate, and what the sampled rows' labels
  * are worth under it. */
-static rer_status choose(rer_channel *channel, channel_fit fit[FITS], const rer_label_fit *uniform, double *wrong,
-                         rer_error *error)
+static rer_status choose(rer_channel *channel, channel_fit fit[FITS], robust_fit *robust, const rer_label_fit *uniform,
+                         double *wrong, rer_error *error)
 {
     const rer_channel_sample *sample = fit[0].sample;
-    rer_status status = RER_OK;
-    set_noise_rate(channel, fit[ROBUST_LOW].noise, fit[ROBUST].noise, fit[ROBUST_HIGH].noise, sample->rows);
+    for (int i = 0; i < TEMPERATURES; i++)
+        robust->odds[i] = fit[ROBUST_LOW + i].noise;
+    set_noise_rate(channel, robust, sample->rows);
+    bool beyond_doubt = robust->odds[MIDDLE] > BEYOND_DOUBT * robust->doubt[MIDDLE];
     if (fit[DIRECTED].likelihood > fmax(uniform->likelihood, fit[MUTUAL].likelihood + DIRECTED_GAIN)) {
         wrong_by_channel(wrong, &fit[DIRECTED]);
-        status = take_channel(channel, &fit[DIRECTED], error);
-    } else if (uniform->noise < LEAST_NOISE_SHARE * channel->noise_rate) {
-        wrong_by_channel(wrong, &fit[ROBUST]); /* the likelihood has taken the mistakes for overlap */
-    } else {
-        wrong_by_uniform(wrong, sample, uniform->temperature, channel->uniform, fit[0].kernels);
+        return take_channel(channel, &fit[DIRECTED], error);
     }
-    return status;
+    if (beyond_doubt && 2 * uniform->noise < channel->noise_rate)
+        wrong_by_channel(wrong, &fit[ROBUST]); /* the likelihood has taken the mistakes for overlap */
+    else
+        wrong_by_uniform(wrong, sample, uniform->temperature, channel->uniform, fit[0].kernels);
+    return RER_OK;
 }
 
 static rer_status fit_pairs(rer_channel *channel, const rer_channel_sample *sample, const rer_label_fit *uniform,
-                            double robust, double *wrong, const rer_kernels *kernels, rer_pool *pool, rer_error *error)
+                            robust_fit *robust, double *wrong, const rer_kernels *kernels, rer_pool *pool,
+                            rer_error *error)
 {
     channel_job job = {0};
     rer_job work = {.stage = "looking at the labels",
@@ -390,16 +420,16 @@ static rer_status fit_pairs(rer_channel *channel, const rer_channel_sample *samp
                     .work = run_fit,
                     .context = &job};
     rer_status status = RER_OK;
-    const double t[FITS] = {uniform->temperature, uniform->temperature, robust / sqrt(2), robust, robust * sqrt(2)};
     for (int i = 0; status == RER_OK && i < FITS; i++) {
-        status = make_fit(&job.fit[i], sample, kernels, t[i], error);
+        double t = i < ROBUST_LOW ? uniform->temperature : robust->t[i - ROBUST_LOW];
+        status = make_fit(&job.fit[i], sample, kernels, t, error);
         job.fit[i].mutual = i == MUTUAL;
         job.fit[i].search_t = i == DIRECTED || i == MUTUAL;
     }
     if (status == RER_OK)
         status = rer_pool_run(pool, &work, error);
     if (status == RER_OK)
-        status = choose(channel, job.fit, uniform, wrong, error);
+        status = choose(channel, job.fit, robust, uniform, wrong, error);
     for (int i = 0; i < FITS; i++)
         clear_fit(&job.fit[i]);
     return status;
@@ -409,10 +439,13 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sampl
                            rer_pool *pool, rer_error *error)
 {
     double *wrong = NULL, *scratch = NULL;
+    float *row = NULL;
     rer_channel made = {.C = sample->C, .counted = sample->rows >= sample->N / 2};
     rer_status status = rer_allocate(&wrong, sample->rows, sizeof *wrong, "probabilities", error);
     if (status == RER_OK)
         status = rer_allocate(&scratch, sample->rows, sizeof *scratch, "posteriors", error);
+    if (status == RER_OK)
+        status = rer_allocate(&row, sample->C, sizeof *row, "posteriors", error);
     if (status == RER_OK) {
         rer_label_problem problem = {.d2 = sample->d2,
                                      .code = sample->code,
@@ -422,16 +455,22 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sampl
                                      .kernels = kernels,
                                      .scratch = scratch};
         rer_label_fit uniform = rer_fit_labels(&problem);
-        double robust = rer_fit_robust(&problem, ROBUST_POWER).temperature;
+        robust_fit robust = {.t = {0}};
+        double t = rer_fit_robust(&problem, ROBUST_POWER).temperature;
+        for (int i = 0; i < TEMPERATURES; i++) {
+            robust.t[i] = t * (i == LOW ? pow(2, -.25) : i == HIGH ? pow(2, .25) : 1);
+            robust.doubt[i] = mean_doubt(sample, robust.t[i], row, kernels);
+        }
         made.temperature = uniform.temperature;
         /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
         double least = .5 / (double)rer_max(1, sample->N);
         made.uniform = fmin(fmax(uniform.noise, least), 1 - least);
         if (sample->C <= RER_CHANNEL_CLASSES) {
-            status = fit_pairs(&made, sample, &uniform, robust, wrong, kernels, pool, error);
+            status = fit_pairs(&made, sample, &uniform, &robust, wrong, kernels, pool, error);
         } else {
-            set_noise_rate(&made, rer_noise_at(&problem, robust / sqrt(2)), rer_noise_at(&problem, robust),
-                           rer_noise_at(&problem, robust * sqrt(2)), sample->rows);
+            for (int i = 0; i < TEMPERATURES; i++)
+                robust.odds[i] = rer_noise_at(&problem, robust.t[i]);
+            set_noise_rate(&made, &robust, sample->rows);
             wrong_by_uniform(wrong, sample, uniform.temperature, made.uniform, kernels);
         }
     }
@@ -439,6 +478,7 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sampl
         status = calibrate(&made, sample, wrong, kernels, error);
     free(wrong);
     free(scratch);
+    free(row);
     if (status != RER_OK) {
         rer_channel_clear(&made);
         return status;

@@ -6,7 +6,7 @@ from scipy.special import expit, logsumexp, softmax
 
 import prototype
 
-SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, SHARE = 2, .02, .7, 10, 16, .1
+SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, BEYOND = 2, .02, .7, 10, 16, 3
 
 
 def golden(f, low, high, steps):
@@ -76,12 +76,14 @@ def detect(d2, y):
     log_n = np.log(n)
     L, t, eta = prototype.best_t(d2, y, n)
     robust = robust_temperature(d2, y, log_n, t)
-    noise = [1 - fit_channel(d2, y, log_n, robust * f, search=False)[1][i, y].mean() for f in (.5 ** .5, 1, 2 ** .5)]
+    odds, doubt = np.array([(1 - fit_channel(d2, y, log_n, robust * f, search=False)[1][i, y].mean(),
+                             1 - posterior(d2, log_n, robust * f).max(1).mean()) for f in (.5 ** .25, 1, 2 ** .25)]).T
+    noise = np.maximum(0, (odds - doubt) / (1 - doubt))
     td, w, T, directed, A = fit_channel(d2, y, log_n, t)
     mutual = fit_channel(d2, y, log_n, t, mutual=True)[3]
     use = directed > max(L, mutual + GAIN)
     bias = np.broadcast_to(log_n, (N, C))
-    eta = max(eta, .5 / N)
+    found, eta = eta, max(eta, .5 / N)
     if use:
         t, wrong = td, 1 - w[i, y]
         totals = A.sum(1)
@@ -89,7 +91,7 @@ def detect(d2, y):
         own_w = softmax(log_n + np.log(rate) - t / 2 * d2, axis=1)   # the row's part in the counts
         left = np.maximum(A[:, y].T - own_w, 1e-12) / (totals - own_w)
         bias = log_n + np.log(left) - np.log(left[i, y])[:, None]
-    elif eta < SHARE * noise[1]:
+    elif odds[1] > BEYOND * doubt[1] and 2 * found < noise[1]:
         wrong = 1 - fit_channel(d2, y, log_n, robust, search=False)[1][i, y]
     else:
         p = posterior(d2, log_n, t)[i, y]
