@@ -37,7 +37,7 @@ def test_names_are_the_command_s():
     names = {option.name for option in TABLE.values()}
     assert names <= set(listed)
     # What the command has besides is about files and printing, and has other words here.
-    beside = {"out", "errors", "save-model", "label-column", "class-names", "ids", "images", "texts", "subsets", "pred-probs", "json", "quiet",
+    beside = {"out", "errors", "save-model", "label-column", "class-names", "ids", "images", "texts", "subsets", "groups", "pred-probs", "json", "quiet",
               "help"}
     assert set(listed) - names <= beside
 
