@@ -78,13 +78,17 @@ static void put_histogram(const rer_page *page, double low, double high)
 }
 
 /* Median and the middle 80 % of mistakenness, over pieces of as many samples each. */
-static void put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
+static rer_status put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
 {
     double x[STEPS], middle[STEPS], from[STEPS], to[STEPS];
     double *piece = NULL;
     int n = (int)rer_min(STEPS, count / 5);
-    if (n < 3 || rer_allocate(&piece, count / n + 2, sizeof *piece, "a piece", NULL) != RER_OK)
-        return;
+    if (n < 3)
+        return RER_OK;
+    rer_status status =
+        rer_allocate(&piece, count / n + 2, sizeof *piece, "a piece of the samples", page->writer->error);
+    if (status != RER_OK)
+        return status;
     for (int k = 0; k < n; k++) {
         /* most samples are unsuspicious: pieces get smaller towards the large chi */
         int64_t first = (int64_t)((double)count * (1 - pow(1 - (double)k / n, 2)));
@@ -105,6 +109,7 @@ static void put_probability(const rer_page *page, const scored *rows, int64_t co
     chart.y = (rer_axis){.title = "mistakenness (middle 80 %)", .low = 0, .high = 1, .percent = true};
     rer_frame_chart(page->writer, &chart);
     free(piece);
+    return RER_OK;
 }
 
 static rer_status put_charts(const rer_page *page)
@@ -117,7 +122,7 @@ static rer_status put_charts(const rer_page *page)
         rer_chart_widen(&low, &high);
         rer_frame_charts_start(page->writer);
         put_histogram(page, low, high);
-        put_probability(page, rows, count, high);
+        status = put_probability(page, rows, count, high);
         rer_frame_charts_end(page->writer);
     }
     free(rows);
