@@ -148,47 +148,34 @@ typedef struct start_round {
     rer_kmeans_rows rows;
     int starts, count;
     int64_t K[GRID_MOST];
-    float *best[GRID_MOST]; /* [K, D] */
-    double inertia[GRID_MOST], likelihood[GRID_MOST];
+    float *centers[GRID_MOST][STARTS]; /* [K, D] of each start, */
+    double inertia[GRID_MOST][STARTS];
+    int best[GRID_MOST]; /* and which of them is the best */
+    double likelihood[GRID_MOST];
 } start_round;
-
-/* A worker's result, left for its commit at the head of its scratch. */
-typedef struct start_result {
-    float *centers;
-    double inertia;
-} start_result;
 
 static rer_status run_start(void *context, int64_t item, void *scratch, rer_error *error)
 {
+    (void)scratch;
     start_round *round = context;
-    start_result *result = scratch;
     const rer_run *run = &round->cluster->run;
-    int64_t K = round->K[item / round->starts];
-    uint64_t key = (uint64_t)K << 16 | (uint64_t)(item % round->starts);
-    *result = (start_result){0};
-    rer_status status = rer_allocate(&result->centers, K * run->D, sizeof(float), "clusters", error);
-    if (status == RER_OK)
-        status = rer_kmeans_fit(result->centers, &result->inertia, &round->rows, K, run->options->seed, key,
-                                run->kernels, error);
+    int64_t which = item / round->starts, start = item % round->starts, K = round->K[which];
+    float **centers = &round->centers[which][start];
+    rer_status status = rer_allocate(centers, K * run->D, sizeof(float), "clusters", error);
     if (status != RER_OK)
-        free(result->centers);
-    return status;
+        return status;
+    return rer_kmeans_fit(*centers, &round->inertia[which][start], &round->rows, K, run->options->seed,
+                          (uint64_t)K << 16 | (uint64_t)start, run->kernels, error);
 }
 
-static rer_status keep_start(void *context, int64_t item, void *scratch, rer_error *error)
+static void find_best(start_round *round)
 {
-    (void)error;
-    start_round *round = context;
-    const start_result *result = scratch;
-    int64_t k = item / round->starts;
-    if (round->best[k] == NULL || result->inertia < round->inertia[k]) {
-        free(round->best[k]);
-        round->best[k] = result->centers;
-        round->inertia[k] = result->inertia;
-    } else {
-        free(result->centers);
+    for (int i = 0; i < round->count; i++) {
+        round->best[i] = 0;
+        for (int s = 1; s < round->starts; s++)
+            if (round->inertia[i][s] < round->inertia[i][round->best[i]])
+                round->best[i] = s;
     }
-    return RER_OK;
 }
 
 static rer_status judge_start(void *context, int64_t item, void *scratch, rer_error *error)
@@ -198,8 +185,8 @@ static rer_status judge_start(void *context, int64_t item, void *scratch, rer_er
     const cluster_run *cluster = round->cluster;
     rer_kmeans_rows held = {cluster->x + cluster->n_train * cluster->run.D, cluster->square + cluster->n_train,
                             cluster->sample.n - cluster->n_train, cluster->run.D};
-    return rer_kmeans_likelihood(&round->likelihood[item], &held, &round->rows, round->best[item], round->K[item],
-                                 cluster->run.kernels, error);
+    return rer_kmeans_likelihood(&round->likelihood[item], &held, &round->rows, round->centers[item][round->best[item]],
+                                 round->K[item], cluster->run.kernels, error);
 }
 
 static rer_status run_starts(start_round *round, bool judge, rer_error *error)
@@ -209,22 +196,22 @@ static rer_status run_starts(start_round *round, bool judge, rer_error *error)
         .from = .12,
         .to = .4,
         .items = (int64_t)round->count * round->starts,
-        .scratch = (int64_t)sizeof(start_result) + 64,
         .work = run_start,
-        .commit = keep_start,
         .context = round,
     };
     rer_job judging = {
         .stage = "clustering", .from = .4, .to = .4, .items = round->count, .work = judge_start, .context = round};
     rer_status status = rer_pool_run(round->cluster->run.pool, &starts, error);
+    find_best(round);
     return status == RER_OK && judge ? rer_pool_run(round->cluster->run.pool, &judging, error) : status;
 }
 
 static void clear_round(start_round *round)
 {
     for (int i = 0; i < round->count; i++)
-        free(round->best[i]);
-    memset(round->best, 0, sizeof round->best);
+        for (int start = 0; start < round->starts; start++)
+            free(round->centers[i][start]);
+    memset(round->centers, 0, sizeof round->centers);
     round->count = 0;
 }
 
@@ -304,8 +291,8 @@ static rer_status start_centers(cluster_run *cluster, rer_error *error)
     round.K[0] = cluster->K;
     rer_status status = run_starts(&round, false, error);
     if (status == RER_OK) {
-        cluster->centers = round.best[0];
-        round.best[0] = NULL;
+        cluster->centers = round.centers[0][round.best[0]];
+        round.centers[0][round.best[0]] = NULL;
     }
     clear_round(&round);
     return status;
