@@ -9,6 +9,9 @@ set_tests_properties(shared.golden PROPERTIES LABELS shared SKIP_RETURN_CODE 77)
 add_test(NAME shared.detection COMMAND ${RER_PYTHON} -B ${PROJECT_SOURCE_DIR}/bench/detection.py
                                        --rer $<TARGET_FILE:rer_command> --shared ${RER_SHARED})
 set_tests_properties(shared.detection PROPERTIES LABELS "shared;once" SKIP_RETURN_CODE 77 TIMEOUT 900)
+add_test(NAME shared.difficulty COMMAND ${RER_PYTHON} -B ${PROJECT_SOURCE_DIR}/bench/difficulty.py --quick
+                                        --rer $<TARGET_FILE:rer_command> --shared ${RER_SHARED})
+set_tests_properties(shared.difficulty PROPERTIES LABELS "shared;once;slow" SKIP_RETURN_CODE 77 TIMEOUT 900)
 add_test(NAME shared.scale COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_scale.py
                                    $<TARGET_FILE:rer_command> ${RER_SHARED})
 set_tests_properties(shared.scale PROPERTIES LABELS "shared;once" SKIP_RETURN_CODE 77)
