@@ -27,7 +27,8 @@ static void put_policy(rer_writer *writer, const rer_frame *frame)
     put_hash(writer, frame->style.sha256);
     rer_put(writer, "; script-src");
     put_hash(writer, rer_frame_js_sha256);
-    put_hash(writer, frame->script.sha256);
+    for (int i = 0; i < RER_FRAME_SCRIPTS; i++)
+        put_hash(writer, frame->scripts[i].sha256);
     rer_put(writer, "; base-uri 'none'; form-action 'none'\">\n");
 }
 
@@ -83,7 +84,8 @@ void rer_frame_end(rer_writer *writer, const rer_frame *frame, const char *origi
     put_escaped(writer, " · ", origin, "");
     rer_put(writer, "</footer>\n</main>\n");
     put_element(writer, "script", rer_frame_js);
-    put_element(writer, "script", frame->script.text);
+    for (int i = 0; i < RER_FRAME_SCRIPTS; i++)
+        put_element(writer, "script", frame->scripts[i].text);
     rer_put(writer, "</body>\n</html>\n");
 }
 

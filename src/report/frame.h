@@ -37,12 +37,15 @@ typedef struct rer_asset { /* made by rer_embed: cmake/library.cmake */
     const char *text, *sha256;
 } rer_asset;
 
+enum { RER_FRAME_SCRIPTS = 4 };
+
 typedef struct rer_frame {
-    const char *kind;        /* "Label report" */
-    const char *name;        /* of the data; NULL: none */
-    const char *headline;    /* the answer, in words */
-    const char *lead;        /* a sentence or two below it; NULL: none */
-    rer_asset style, script; /* of this kind of page, beside the frame's own; NULL: none */
+    const char *kind;                     /* "Label report" */
+    const char *name;                     /* of the data; NULL: none */
+    const char *headline;                 /* the answer, in words */
+    const char *lead;                     /* a sentence or two below it; NULL: none */
+    rer_asset style;                      /* of this kind of page, beside the frame's own; NULL: none */
+    rer_asset scripts[RER_FRAME_SCRIPTS]; /* likewise, in this order, up to a NULL */
 } rer_frame;
 
 void rer_frame_start(rer_writer *writer, const rer_frame *frame);

@@ -14,6 +14,7 @@ void rer_gallery_free(rer_gallery *gallery)
     free(gallery->examples);
     free(gallery->classes);
     free(gallery->samples);
+    free(gallery->outliers);
     free(gallery->rows);
     free(gallery->bars);
     rer_thumbnails_free(&gallery->thumbnails);
@@ -72,16 +73,16 @@ static rer_status choose_classes(rer_gallery *gallery, const rer_result *result,
     return status;
 }
 
-/* Puts `row` into the list [RER_CLASS_SAMPLES], sorted by `key`, smallest first; ties keep the earlier row. */
-static void insert(int64_t *list, double *keys, int64_t row, double key)
+/* Puts `row` into the list [size], sorted by `key`, smallest first; ties keep the earlier row. */
+static void insert(int64_t *list, double *keys, int size, int64_t row, double key)
 {
-    int at = RER_CLASS_SAMPLES;
+    int at = size;
     while (at > 0 && (list[at - 1] < 0 || key < keys[at - 1]))
         at--;
-    if (at == RER_CLASS_SAMPLES)
+    if (at == size)
         return;
-    memmove(list + at + 1, list + at, (size_t)(RER_CLASS_SAMPLES - 1 - at) * sizeof *list);
-    memmove(keys + at + 1, keys + at, (size_t)(RER_CLASS_SAMPLES - 1 - at) * sizeof *keys);
+    memmove(list + at + 1, list + at, (size_t)(size - 1 - at) * sizeof *list);
+    memmove(keys + at + 1, keys + at, (size_t)(size - 1 - at) * sizeof *keys);
     list[at] = row;
     keys[at] = key;
 }
@@ -111,8 +112,9 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
             if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
                 continue;
             int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
-            insert(gallery->samples + first, keys + first, row, chi);
-            insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, row, -chi);
+            insert(gallery->samples + first, keys + first, RER_CLASS_SAMPLES, row, chi);
+            insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES,
+                   row, -chi);
         }
     }
     free(keys);
@@ -120,16 +122,33 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
     return status;
 }
 
+/* Rows that fit no class. */
+static rer_status choose_outliers(rer_gallery *gallery, const rer_result *result, rer_error *error)
+{
+    double keys[RER_OUTLIERS_SHOWN];
+    rer_status status =
+        rer_allocate(&gallery->outliers, RER_OUTLIERS_SHOWN, sizeof *gallery->outliers, "outliers", error);
+    if (status != RER_OK)
+        return status;
+    for (int i = 0; i < RER_OUTLIERS_SHOWN; i++)
+        gallery->outliers[i] = -1;
+    for (int64_t row = 0; row < result->N && result->outlier_score != NULL; row++)
+        if ((result->flags[row] & RER_FLAG_OUTLIER) != 0)
+            insert(gallery->outliers, keys, RER_OUTLIERS_SHOWN, row, -(double)result->outlier_score[row]);
+    while (gallery->n_outliers < RER_OUTLIERS_SHOWN && gallery->outliers[gallery->n_outliers] >= 0)
+        gallery->n_outliers++;
+    return RER_OK;
+}
+
 /* ---- all rows --------------------------------------------------------------------------------- */
 
-static rer_status add_rows(rer_gallery *gallery, const int64_t *rows, int64_t count, uint8_t *seen)
+static void add_rows(rer_gallery *gallery, const int64_t *rows, int64_t count, uint8_t *seen)
 {
     for (int64_t i = 0; i < count; i++)
         if (rows[i] >= 0 && (seen[rows[i] / 8] >> rows[i] % 8 & 1) == 0) {
             seen[rows[i] / 8] |= (uint8_t)(1U << rows[i] % 8);
             gallery->rows[gallery->n_rows++] = rows[i];
         }
-    return RER_OK;
 }
 
 /* The most important first: suspects, then what they are compared with, then the classes' samples. */
@@ -138,12 +157,13 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
     uint8_t *seen = NULL; /* a bit each */
     int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES;
     int64_t samples = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
-    int64_t most = rer_min(N, gallery->n_suspects + examples + samples);
+    int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + examples + samples);
     rer_status status = rer_allocate(&gallery->rows, most, sizeof *gallery->rows, "rows to show", error);
     if (status == RER_OK)
         status = rer_allocate(&seen, N / 8 + 1, 1, "rows to show", error);
     if (status == RER_OK) {
         add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
+        add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
         add_rows(gallery, gallery->examples, examples, seen);
         add_rows(gallery, gallery->samples, samples, seen);
     }
@@ -256,6 +276,8 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
         status = choose_classes(&made, result, error);
     if (status == RER_OK)
         status = choose_samples(&made, result, error);
+    if (status == RER_OK)
+        status = choose_outliers(&made, result, error);
     if (status == RER_OK)
         status = rer_gallery_examples(&made, &run, error);
     if (status == RER_OK)

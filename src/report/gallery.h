@@ -7,9 +7,10 @@
 #include "run.h"
 
 enum {
-    RER_EXAMPLES = 4,         /* of each of a suspect's two classes */
-    RER_CLASS_SAMPLES = 6,    /* easiest of a class, and as many hardest */
-    RER_BARS_MAX = 48,        /* of the bar picture of a row */
+    RER_EXAMPLES = 4,      /* of each of a suspect's two classes */
+    RER_CLASS_SAMPLES = 6, /* easiest of a class, and as many hardest */
+    RER_BARS_MAX = 48,     /* of the bar picture of a row */
+    RER_OUTLIERS_SHOWN = 36,
     RER_CLASSES_SHOWN = 2000, /* in the table and the matrix */
     RER_CLASSES_WITH_SAMPLES = 100,
 };
@@ -22,8 +23,10 @@ typedef struct rer_gallery {
     int32_t n_classes; /* shown */
     int32_t *classes;  /* [n_classes] hardest first */
     int64_t *samples;  /* [n_classes, 2, RER_CLASS_SAMPLES] rows: easiest, hardest; -1: none */
-    int64_t n_rows;    /* that are shown at all */
-    int64_t *rows;     /* [n_rows] the most important first, each once */
+    int64_t n_outliers;
+    int64_t *outliers;         /* [n_outliers] rows that fit no class, the clearest first */
+    int64_t n_rows;            /* that are shown at all */
+    int64_t *rows;             /* [n_rows] the most important first, each once */
     rer_thumbnails thumbnails; /* [n_rows]; count 0 where there are no pictures */
     rer_texts texts;           /* [n_rows]; count 0 where there are no texts */
     int n_bars;

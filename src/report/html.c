@@ -1,5 +1,5 @@
 /* report.html: the answer first, then the suspects for review, the classes, the data set. The static parts
- * are written here; the suspects and the table of classes are drawn by report.js from the data that
+ * are written here; the suspects and the table of classes are drawn by the scripts from the data that
  * page_data.c leaves in the page. One file without network: the policy allows its own style sheets and
  * scripts by their hashes, and pictures inside the file; everything that users wrote is escaped. */
 #include "report/page.h"
@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-extern const char rer_report_css[], rer_report_css_sha256[], rer_report_js[], rer_report_js_sha256[];
+extern const char rer_report_css[], rer_report_css_sha256[];
+extern const char rer_report_js[], rer_report_js_sha256[], rer_decisions_js[], rer_decisions_js_sha256[];
+extern const char rer_review_js[], rer_review_js_sha256[], rer_classes_js[], rer_classes_js_sha256[];
 extern const char rer_review_html[], rer_classes_html[];
 
 #define ROOM ((int64_t)6 << 20) /* bytes of pictures: 8 MiB as base64 */
@@ -104,6 +106,11 @@ static void put_flagged(const rer_page *page)
         rer_put_decimal(writer, summary->threshold);
     else if (!isnan(summary->threshold))
         rer_put_percent(writer, summary->threshold);
+    if (!isnan(summary->expected_wrong) && summary->n_issues > 0) {
+        rer_put(writer, "; about ");
+        rer_put_count(writer, llround(summary->expected_wrong));
+        rer_put(writer, " of them wrong");
+    }
     rer_put(writer, "</dd></div>\n");
 }
 
@@ -216,7 +223,10 @@ static rer_status put_page(const rer_page *page)
                            "Each sample was compared with a model of every class, its own one without the sample. A "
                            "label is suspicious where another class fits better.",
                        .style = {rer_report_css, rer_report_css_sha256},
-                       .script = {rer_report_js, rer_report_js_sha256}};
+                       .scripts = {{rer_report_js, rer_report_js_sha256},
+                                   {rer_decisions_js, rer_decisions_js_sha256},
+                                   {rer_review_js, rer_review_js_sha256},
+                                   {rer_classes_js, rer_classes_js_sha256}}};
     write_headline(headline, sizeof headline, &page->result->summary);
     write_origin(origin, sizeof origin, page);
     rer_frame_start(writer, &frame);

@@ -1,4 +1,4 @@
-/* Everything that report.js shows, as one JSON value inside report.html. Rows are named by their number;
+/* Everything that the scripts show, as one JSON value inside report.html. Rows are named by their number;
  * classes by their place in "classes". */
 #include "report/page.h"
 #include "source/texts.h"
@@ -84,6 +84,8 @@ static rer_status make_list(listed *list, const rer_page *page, rer_error *error
         list_class(list, result->given[gallery->suspects[i]]);
         list_class(list, result->suggested[gallery->suspects[i]]);
     }
+    for (int64_t i = 0; i < gallery->n_outliers; i++)
+        list_class(list, result->given[gallery->outliers[i]]);
     for (int32_t c = 0; c < result->C && list->count < CHOICES_MAX; c++)
         list_class(list, c);
     return RER_OK;
@@ -233,13 +235,27 @@ static void put_suspects(const rer_page *page, const listed *list)
         put_number(writer, sample.mistakenness);
         rer_put(writer, ",");
         put_number(writer, sample.chi);
-        rer_put(writer, sample.is_issue ? ",1," : ",0,");
+        rer_put_format(writer, ",%d,", (sample.is_issue ? 1 : 0) + (sample.is_outlier ? 2 : 0));
         put_rows(writer, examples, RER_EXAMPLES);
         rer_put(writer, ",");
         put_rows(writer, examples + RER_EXAMPLES, RER_EXAMPLES);
         rer_put(writer, "]");
     }
     rer_put(writer, "]");
+}
+
+/* [row, given class or -1] */
+static void put_outliers(const rer_page *page, const listed *list)
+{
+    const rer_gallery *gallery = &page->gallery;
+    put_name(page->writer, "outliers");
+    rer_put(page->writer, "[");
+    for (int64_t i = 0; i < gallery->n_outliers; i++) {
+        int32_t given = page->result->given[gallery->outliers[i]];
+        rer_put_format(page->writer, i > 0 ? ",[%lld,%d]" : "[%lld,%d]", (long long)gallery->outliers[i],
+                       given >= 0 ? list->place[given] : -1);
+    }
+    rer_put(page->writer, "]");
 }
 
 static void put_row_name(rer_writer *writer, int64_t row, bool is_first)
@@ -338,6 +354,7 @@ rer_status rer_page_data(const rer_page *page)
         status = put_matrix(page, &list);
     if (status == RER_OK) {
         put_suspects(page, &list);
+        put_outliers(page, &list);
         put_pictures(page);
         if (page->data->ids.count > 0)
             put_row_texts(page, "ids", id_at);

@@ -166,6 +166,20 @@ static void put_meanings(const rer_page *page)
     rer_put(writer, "</dl>\n");
 }
 
+/* Filled by the script. */
+static void put_outliers(const rer_page *page)
+{
+    rer_writer *writer = page->writer;
+    int64_t n = page->result->summary.n_outliers;
+    if (page->gallery.n_outliers == 0)
+        return;
+    rer_put(writer, "<h3>Samples that fit no class</h3>\n<p class=\"muted\">");
+    rer_put_count(writer, n);
+    rer_put(writer, n == 1 ? " sample looks like none of the classes" : " samples look like none of the classes");
+    rer_put(writer, n > page->gallery.n_outliers ? ", the clearest first; all are in samples.csv" : "");
+    rer_put(writer, ". No label may be right for them.</p>\n<div id=\"outliers\" class=\"strip\"></div>\n");
+}
+
 static void put_fact_number(rer_writer *writer, const char *name, double value, int decimals)
 {
     char text[RER_CHART_TEXT];
@@ -184,6 +198,7 @@ static void put_facts(const rer_page *page)
     put_fact_number(writer, "features", (double)summary->n_features, 0);
     put_fact_number(writer, "without a label", (double)summary->n_unlabelled, 0);
     put_fact_number(writer, "left out", (double)summary->n_invalid, 0);
+    put_fact_number(writer, "fit no class", (double)summary->n_outliers, 0);
     put_fact_number(writer, "χ", summary->chi, 4);
     put_fact_number(writer, "χ₀ (own / rest)", summary->chi0, 4);
     put_fact_number(writer, "χ rand (best / rest)", summary->chi_rand, 4);
@@ -238,6 +253,7 @@ rer_status rer_page_dataset(const rer_page *page)
     rer_status status = page->result->summary.n_labelled > 0 ? put_charts(page) : RER_OK;
     if (status != RER_OK)
         return status;
+    put_outliers(page);
     put_meanings(page);
     put_facts(page);
     rer_frame_section(writer, "repeat", "How to repeat this",

@@ -120,7 +120,7 @@ class Outputs(CliCase):
         with open(self.path("out", "report.html"), encoding="utf-8") as file:
             page = file.read()
         self.assertNotIn("<img", page)
-        self.assertEqual(page.count("<script"), 3)  # the data and two of our own
+        self.assertEqual(page.count("<script"), 6)  # the data and five of our own
         self.assertNotIn("<b>", page)
         self.assertIn("&lt;/script&gt;", page)
 

@@ -29,8 +29,9 @@ class Page(PageCase):
             self.assertEqual(data["classes"][given], sample["given_label"])
             self.assertEqual(np.float32(p), np.float32(sample["mistakenness"]))
             self.assertEqual(np.float32(chi), np.float32(sample["rer"]))
-            self.assertEqual(flagged == 1, sample["is_label_issue"] == "true")
-            if flagged:
+            self.assertEqual(flagged & 1 != 0, sample["is_label_issue"] == "true")
+            self.assertEqual(flagged & 2 != 0, sample["is_outlier"] == "true")
+            if flagged & 1:
                 self.assertEqual(data["classes"][suggested], sample["suggested_label"])
         self.assertEqual(len(self.make("--budget", 130)["suspects"]), 130)
 
@@ -50,6 +51,19 @@ class Page(PageCase):
                 self.assertEqual(len(found), EXAMPLES)
                 self.assertTrue(set(found) <= set(rows.tolist()))
                 np.testing.assert_allclose(unit[found] @ unit[row], best, atol=1e-6)
+
+    def test_outliers(self):
+        X, y = clusters(n=400, classes=4, spread=3)
+        X[:9] = 40 * np.random.default_rng(3).normal(size=(9, X.shape[1]))
+        data = self.analyze(X, y)
+        samples = self.table("samples.csv")
+        rows = [row for row, sample in enumerate(samples) if sample["is_outlier"] == "true"]
+        score = column(samples, "outlier_score")
+        self.assertGreater(len(rows), 0)
+        self.assertEqual([row for row, _ in data["outliers"]], sorted(rows, key=lambda row: (-score[row], row))[:36])
+        for row, given in data["outliers"]:
+            self.assertEqual(data["classes"][given], samples[row]["given_label"])
+            self.assertIn(str(row), data["bars"])
 
     def test_classes(self):
         data = self.make()

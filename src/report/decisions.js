@@ -1,0 +1,131 @@
+/* report.html: the suspects, what was decided about them, and the file that rer apply reads. */
+(function () {
+  "use strict";
+
+  const { data, $, names, values, make, nameOf } = rerReport;
+
+  const suspects = data.suspects.map((s, place) => ({
+    place, row: s[0], given: s[1], suggested: s[2], p: s[3], chi: s[4],
+    flagged: (s[5] & 1) !== 0, outlier: (s[5] & 2) !== 0, like: s[6], unlike: s[7],
+    id: data.ids ? data.ids[s[0]] : null, words: null,
+  }));
+  const byRow = new Map(suspects.map((s) => [s.row, s]));
+
+  const isDecision = (text) => ["keep", "fix", "choose", "drop"].includes(text);
+
+  /* A log of [row, decision, label]: the last entry of a row holds, and undo takes one off the end. */
+  const store = {
+    key: `rer-decisions-${data.checksum}-${data.features}`,
+    log: [],
+    state: new Map(),
+    kept: true,
+    read() {
+      let text = null;
+      try {
+        text = localStorage.getItem(this.key);
+        localStorage.setItem(this.key, text === null ? "[]" : text); /* some allow reading alone */
+      } catch {
+        this.kept = false;
+      }
+      try {
+        this.log = Array.from(JSON.parse(text) || [])
+          .filter((entry) => Array.isArray(entry) && byRow.has(entry[0]) && isDecision(entry[1]));
+      } catch {
+        this.log = []; /* not ours */
+      }
+      this.replay();
+    },
+    replay() {
+      this.state = new Map();
+      for (const [row, decision, value] of this.log)
+        this.state.set(row, { decision, value });
+    },
+    write() {
+      this.replay();
+      try {
+        if (this.kept) localStorage.setItem(this.key, JSON.stringify(this.log));
+      } catch {
+        this.kept = false;
+      }
+      $("storage").hidden = this.kept;
+    },
+    add(row, decision, value) {
+      this.log.push([row, decision, value]);
+      this.write();
+    },
+  };
+
+  const decisionOf = (s) => store.state.get(s.row);
+
+  function badgeText(s) {
+    const made = decisionOf(s);
+    if (!made) return null;
+    if (made.decision === "keep") return "kept";
+    if (made.decision === "drop") return "dropped";
+    const c = values.indexOf(made.value);
+    return "→ " + (c >= 0 ? nameOf(c) : made.value);
+  }
+
+  function cell(text) {
+    const value = text === null || text === undefined ? "" : String(text);
+    return /[\x22,\r\n]/.test(value) ? '"' + value.replaceAll('"', '""') + '"' : value;
+  }
+
+  function decisionsAsCsv() {
+    const named = data.values !== null;
+    const head = ["index", ...(data.ids ? ["id"] : []), "given_label", "decision", "new_label",
+      ...(named ? ["given_name", "new_name"] : []), "mistakenness", "labels_checksum"];
+    const lines = [head];
+    for (const s of suspects) {
+      const made = decisionOf(s);
+      if (!made) continue;
+      const value = made.decision === "drop" ? "" : made.decision === "keep" ? values[s.given] : made.value;
+      const c = made.decision === "drop" ? -1 : values.indexOf(value);
+      lines.push([s.row, ...(data.ids ? [s.id] : []), values[s.given], made.decision, value,
+        ...(named ? [names[s.given], c >= 0 ? names[c] : ""] : []), s.p, "rer:" + data.checksum]);
+    }
+    return lines.map((line) => line.map(cell).join(",") + "\n").join("");
+  }
+
+  function exportDecisions() {
+    const address = URL.createObjectURL(new Blob([decisionsAsCsv()], { type: "text/csv" }));
+    const link = make("a", { href: address, download: "decisions.csv" });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  }
+
+  function parseCsv(text) {
+    const rows = [[]];
+    const pattern = /(?:\x22((?:[^\x22]|\x22\x22)*)\x22|([^\x22,\r\n]*))(,|\r?\n|$)/gy;
+    for (let match; pattern.lastIndex < text.length && (match = pattern.exec(text)); ) {
+      rows[rows.length - 1].push(match[1] !== undefined ? match[1].replaceAll('""', '"') : match[2]);
+      if (match[3] !== ",") rows.push([]);
+    }
+    return rows.filter((row) => row.length > 1);
+  }
+
+  /* Adds the decisions of an exported file; returns what to tell. */
+  function loadDecisions(text) {
+    const rows = parseCsv(text);
+    const head = rows.shift() || [];
+    const at = (name) => head.indexOf(name);
+    if (["index", "decision", "new_label", "labels_checksum"].some((name) => at(name) < 0))
+      return "This file holds no decisions of a label report.";
+    if (rows.some((row) => row[at("labels_checksum")] !== "rer:" + data.checksum))
+      return "These decisions were made for other labels: nothing was loaded.";
+    let loaded = 0;
+    for (const row of rows) {
+      const index = Number(row[at("index")]);
+      const decision = row[at("decision")];
+      if (!byRow.has(index) || !isDecision(decision)) continue;
+      store.log.push([index, decision, decision === "keep" || decision === "drop" ? "" : row[at("new_label")]]);
+      loaded++;
+    }
+    store.write();
+    return `${loaded} of ${rows.length} decisions loaded.`;
+  }
+
+  Object.assign(rerReport, { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions });
+})();
