@@ -106,3 +106,23 @@ put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3]
 put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
 put("model", "no_json", struct.pack("<Q", 2) + b"{]")
 put("model", "long_header", struct.pack("<Q", 2**63) + b"{}")
+
+# Pictures: with Pillow, which alone writes all these kinds.
+from PIL import Image
+
+colours = Image.frombytes("RGB", (7, 5), bytes(i * 37 % 256 for i in range(105)))
+half = colours.copy()
+half.putalpha(128)
+for name, image, kind, options in (
+        ("rgb.jpg", colours, "JPEG", {}), ("progressive.jpg", colours, "JPEG", {"progressive": True}),
+        ("grey.jpg", colours.convert("L"), "JPEG", {}), ("cmyk.jpg", colours.convert("CMYK"), "JPEG", {}),
+        ("rgb.png", colours, "PNG", {}), ("palette.png", colours.quantize(4), "PNG", {}),
+        ("grey_alpha.png", colours.convert("LA"), "PNG", {}), ("lossy.webp", colours, "WEBP", {}),
+        ("lossless.webp", colours, "WEBP", {"lossless": True}), ("alpha.webp", half, "WEBP", {})):
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    put("picture", name, out.getvalue())
+put("row_texts", "objects", b'\x02{"text": "one"}\n{"text": "two\\u0000", "more": [1]}\n')
+put("row_texts", "values", b'\x03"a"\n7\nnull\n')
+put("row_texts", "broken", b'\x02{"text": "one"}\n{\n')
+put("row_texts", "table", b'\x02id,text\n1,"a ""b""\nc"\n2,d\n')

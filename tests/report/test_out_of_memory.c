@@ -55,19 +55,24 @@ static void add_pictures(test_fixture *fixture, char *name)
     fixture->data.D = 64;
 }
 
-static void writes_all_or_nothing(void **state)
+/* The same text for every row. */
+static void add_texts(test_fixture *fixture, char *text)
 {
-    (void)state;
-    char name[] = "pictures", deep[600], *folder = fixture_folder();
-    test_fixture fixture = fixture_make(6, 3, 1);
-    add_pictures(&fixture, name);
+    fixture->data.texts.kept =
+        (rer_texts){.count = fixture->data.N, .offset = fixture_array(fixture->data.N, sizeof(int64_t)), .bytes = text};
+}
+
+static void fail_each_allocation(test_fixture *fixture)
+{
+    char deep[600], *folder = fixture_folder();
     fixture_path(deep, folder, "out");
+    fixture->result->options.threads = 1;
     json_set_alloc_funcs(json_malloc, free);
     for (int64_t i = 0;; i++) {
         rer_error error = {0};
         has_failed = false;
         before_failure = i;
-        rer_status status = rer_result_write(fixture.result, &fixture.data, deep, &error);
+        rer_status status = rer_result_write(fixture->result, &fixture->data, deep, &error);
         before_failure = -1;
         if (!has_failed) {
             assert_int_equal(status, RER_OK);
@@ -81,11 +86,33 @@ static void writes_all_or_nothing(void **state)
     }
     fixture_remove(strdup(deep));
     fixture_remove(folder);
-    fixture_free(&fixture);
+    fixture_free(fixture);
+}
+
+static void writes_all_or_nothing(void **state)
+{
+    (void)state;
+    char name[] = "pictures", text[] = "what a row says";
+    test_fixture fixture = fixture_make(6, 3, 1);
+    add_pictures(&fixture, name);
+    add_texts(&fixture, text);
+    int64_t *offset = fixture.data.texts.kept.offset;
+    fail_each_allocation(&fixture);
+    free(offset);
+}
+
+static void writes_all_or_nothing_with_bars(void **state)
+{
+    (void)state;
+    test_fixture fixture = fixture_make(40, 3, 1);
+    fail_each_allocation(&fixture);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(writes_all_or_nothing)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(writes_all_or_nothing),
+        cmocka_unit_test(writes_all_or_nothing_with_bars),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
