@@ -24,12 +24,16 @@ OTHER = {
 }
 
 
-def command_options():
-    """Name -> default of every option that the command's help lists, but those for files and output."""
+def help_pages():
     words = [COMMAND, "analyze", "--help"]
-    pages = [subprocess.run([*words, *more], capture_output=True, text=True, check=True).stdout
-             for more in ([], *(["--reconstructor", name] for name in ("centroid", "subspace", "autoencoder", "published")))]
-    return dict(re.findall(r"^  --([a-z-]+).* \[(.*)\]$", "\n".join(pages), re.M))
+    return [subprocess.run([*words, *more], capture_output=True, text=True, check=True).stdout
+             for more in ([], *(["--reconstructor", name] for name in ("centroid", "subspace", "autoencoder", "published")),
+                          *(["--detector", name] for name in ("confident", "simifeat", "knn", "zeroshot")))]
+
+
+def command_options():
+    """Name -> default of every option that the command's help lists."""
+    return dict(re.findall(r"^  --([a-z-]+).* \[(.*)\]$", "\n".join(help_pages()), re.M))
 
 
 def test_names_are_the_command_s():
@@ -37,9 +41,9 @@ def test_names_are_the_command_s():
     names = {option.name for option in TABLE.values()}
     assert names <= set(listed)
     # What the command has besides is about files and printing, and has other words here.
-    beside = {"out", "errors", "save-model", "label-column", "class-names", "ids", "images", "texts", "subsets", "groups", "pred-probs", "json", "quiet",
-              "help"}
-    assert set(listed) - names <= beside
+    pages = " ".join(help_pages())
+    files = set(re.findall(r"--([a-z-]+) \S*(?:FILE|PATH|DIR|NAME)", pages))
+    assert set(listed) - names <= files | {"json", "quiet", "help"}
 
 
 def test_types_are_written_for_every_option():
