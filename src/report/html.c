@@ -202,6 +202,8 @@ static rer_status put_classes(const rer_page *page)
     rer_put(page->writer, rer_classes_html);
     rer_status status = rer_page_matrix(page);
     rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden></div>\n");
+    if (status == RER_OK)
+        rer_page_details(page);
     return status;
 }
 

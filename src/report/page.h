@@ -19,6 +19,8 @@ rer_status rer_page_data(const rer_page *page);
 rer_status rer_page_dataset(const rer_page *page);
 /* page_classes.c: the matrix of a data set with few classes; larger ones are drawn by the script. */
 rer_status rer_page_matrix(const rer_page *page);
+/* Pairs and groups in detail, where rer_result_detail was asked for them. */
+void rer_page_details(const rer_page *page);
 
 /* How a class is written in the file of labels. */
 const char *rer_page_value(const rer_page *page, int32_t c);

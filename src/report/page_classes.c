@@ -1,10 +1,10 @@
-/* The matrix given -> nearest class, for data sets with few classes: drawn here, so that it can be read
- * and printed without the script. */
+/* Classes and groups that need no script: the matrix given -> nearest class of few classes, and tables of
+ * the details where they were asked for. */
 #include "report/page.h"
 
 #include <string.h>
 
-enum { DRAWN_MAX = 40, NAME_LIST_MAX = 40 };
+enum { DRAWN_MAX = 40, NAME_LIST_MAX = 40, GROUPS_MAX = 500 };
 
 /* values [n, n] in `order`: share of the row's class that is nearest to the column's. */
 static void fill_values(double *values, const rer_page *page, const int32_t *order, int32_t n)
@@ -25,6 +25,77 @@ static void fill_values(double *values, const rer_page *page, const int32_t *ord
         values[(int64_t)a * n + b] = (double)pair->a_as_b / (double)rer_max(1, result->classes[pair->a].n);
         values[(int64_t)b * n + a] = (double)pair->b_as_a / (double)rer_max(1, result->classes[pair->b].n);
     }
+}
+
+/* What rer_result_detail leaves, where it was asked for. */
+static void put_subsets(const rer_page *page)
+{
+    static const rer_column columns[] = {
+        {.title = "group"},
+        {.title = "samples", .is_number = true},
+        {.title = "χ", .is_number = true},
+        {.title = "at least", .is_number = true, .help = "95 % interval of χ"},
+        {.title = "at most", .is_number = true, .help = "95 % interval of χ"},
+        {.title = "difficulty", .is_number = true},
+        {.title = "nearest-class error", .is_number = true},
+        {.title = "probably wrong", .is_number = true},
+        {.title = "flagged", .is_number = true},
+    };
+    const rer_group *group = rer_result_group(page->result, RER_BY_SUBSET, 0);
+    rer_writer *writer = page->writer;
+    if (group == NULL)
+        return;
+    rer_frame_section(writer, "groups", "Groups", "The same numbers for each group of rows.");
+    rer_frame_table_start(writer, "Groups", columns, 9);
+    for (int32_t i = 0; (group = rer_result_group(page->result, RER_BY_SUBSET, i)) != NULL && i < GROUPS_MAX; i++) {
+        rer_frame_row(writer);
+        rer_frame_cell(writer, group->name);
+        rer_frame_cell_count(writer, group->n);
+        rer_frame_cell_number(writer, group->chi, 4, false);
+        rer_frame_cell_number(writer, group->chi_within.low, 4, false);
+        rer_frame_cell_number(writer, group->chi_within.high, 4, false);
+        rer_frame_cell_number(writer, group->difficulty, 4, false);
+        rer_frame_cell_percent(writer, group->error_rate, false);
+        rer_frame_cell_percent(writer, group->noise_rate, false);
+        rer_frame_cell_count(writer, group->n_issues);
+    }
+    rer_frame_table_end(writer);
+}
+
+static void put_pair_details(const rer_page *page)
+{
+    static const rer_column columns[] = {
+        {.title = "class A"},
+        {.title = "class B"},
+        {.title = "confused", .is_number = true, .help = "samples of one that are nearest to the other"},
+        {.title = "error of telling them apart", .is_number = true},
+        {.title = "difficulty", .is_number = true, .help = "of telling the two apart: 1 is chance"},
+        {.title = "χ as one class", .is_number = true, .help = "of the whole data set with the two as one"},
+        {.title = "better merged"},
+    };
+    const rer_pair_detail *detail = rer_result_pair_detail(page->result, 0);
+    rer_writer *writer = page->writer;
+    if (detail == NULL)
+        return;
+    rer_put(writer, "<h3>Telling them apart</h3>\n");
+    rer_frame_table_start(writer, "Pairs in detail", columns, 7);
+    for (int i = 0; (detail = rer_result_pair_detail(page->result, i)) != NULL && i < GROUPS_MAX; i++) {
+        rer_frame_row(writer);
+        rer_frame_cell(writer, rer_result_class_name(page->result, detail->pair.a));
+        rer_frame_cell(writer, rer_result_class_name(page->result, detail->pair.b));
+        rer_frame_cell_count(writer, detail->pair.a_as_b + detail->pair.b_as_a);
+        rer_frame_cell_percent(writer, detail->error_rate, false);
+        rer_frame_cell_number(writer, detail->difficulty, 3, false);
+        rer_frame_cell_number(writer, detail->merged_chi, 4, false);
+        rer_frame_cell(writer, detail->is_better_merged ? "perhaps" : "no");
+    }
+    rer_frame_table_end(writer);
+}
+
+void rer_page_details(const rer_page *page)
+{
+    put_pair_details(page);
+    put_subsets(page);
 }
 
 rer_status rer_page_matrix(const rer_page *page)

@@ -102,6 +102,22 @@ class Pages(BrowserCase):
         self.assertIn(EVIL, {row[1] for row in found})
         self.assertEqual(page.locator("svg.chart").count(), 4)
 
+    def test_details_of_an_analysis(self):
+        X, y = clusters(n=300, classes=4, planted=20, spread=1.2)
+        self.save("", X, y)
+        (self.folder / "groups.txt").write_text("".join(f"{EVIL[:20]} {row % 3}\n" for row in range(300)))
+        self.rer("analyze", "X.npy", "y.npy", "--subsets", "groups.txt", "--out", "details", "--quiet")
+        page = self.open(self.folder / "details" / "report.html")
+        rows = self.read("details/subset_details.csv")
+        for shown, row in zip(self.table(page, "Groups"), rows, strict=True):
+            self.assertEqual(shown[:2], [row["subset"], int(row["n"])])
+            self.near([shown[2], shown[6], shown[7]], [row["chi"], row["error_rate"], row["noise_rate"]])
+        rows = self.read("details/pair_details.csv")
+        for shown, row in zip(self.table(page, "Pairs in detail"), rows, strict=True):
+            self.assertEqual(shown[:2], [row["label_a"], row["label_b"]])
+            self.near([shown[3], shown[4]], [row["pair_error_rate"], row["pair_difficulty"]])
+        self.assert_harmless(page)
+
     def test_compare_labels_and_data_sets(self):
         X, y = clusters(n=200, classes=3, planted=20)
         clean = clusters(n=200, classes=3)[1]
