@@ -28,7 +28,7 @@ bench "$build/bench/bench.hog_speed"
 bench "$build/bench/bench.autoencoder_speed"
 if [ ${#quick[@]} = 0 ]; then
     bench python3 bench/against_cleanlab.py --rer "$build/cli/rer" ${PYTHON:+--python "$PYTHON"}
-    bench python3 bench/against_baselines.py --rer "$build/cli/rer" ${PYTHON:+--python "$PYTHON"}
+    bench python3 bench/against_baselines.py --detectors "$build/bench/bench.detectors" ${PYTHON:+--python "$PYTHON"}
     bench python3 bench/against_tensorflow.py --rer "$build/cli/rer"
 fi
 exit $missed

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define ITERATIONS 200
+#define CLASSES 8 /* worked on at a time */
 #define ROUNDS 21
 #define PART (1. / 3)  /* of the rows in a round: other rows are near then, and noise averages out */
 #define FIRST_RIGHT .8 /* share of right labels to start from */
@@ -28,9 +29,9 @@ typedef struct fit {
     int64_t C;
     seen_labels *seen[3]; /* of one, two, three labels */
     int64_t n_seen[3];
-    double *p, *T, *G; /* [C], [C, C], [C, C] */
-    double *dp, *dT;   /* derivatives */
-    double *value;     /* [C] parts of the objective */
+    double *p, *T;   /* [C], [C, C] */
+    double *dp, *dT; /* derivatives */
+    double *value;   /* [C] parts of the objective */
 } fit;
 
 /* ---- what is seen --------------------------------------------------------------------------- */
@@ -147,32 +148,32 @@ static double add_seen(const fit *f, int order, const double *T, double p, doubl
     return total;
 }
 
-/* The model's squares, for true class k: sum_k' p_k' (G + G^2 + G^3) into value; row k of G becomes their
- * derivative, of which T_k is there twice. */
-static rer_status add_squares(void *context, int64_t k, void *scratch, rer_error *error)
+/* Objective and derivatives of true classes first..first+CLASSES-1. G [CLASSES, C] is turned into the
+ * derivative of the model's squares by it, of which row k of T is there twice. */
+static rer_status add_classes(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const fit *f = context;
-    double *G = f->G + k * f->C, squares = 0;
-    (void)scratch, (void)error;
-    for (int64_t other = 0; other < f->C; other++) {
-        double g = G[other], q = f->p[other];
-        squares += q * (g + g * g + g * g * g);
-        G[other] = 2 * f->p[k] * q * (1 + 2 * g + 3 * g * g);
+    int64_t C = f->C, first = item * CLASSES, count = rer_min(CLASSES, C - first);
+    double *G = scratch;
+    (void)error;
+    rer_multiply_f64(G, C, f->T + first * C, f->T, count, C, C);
+    for (int64_t k = first; k < first + count; k++) {
+        double *row = G + (k - first) * C, squares = 0;
+        for (int64_t other = 0; other < C; other++) {
+            double g = row[other], q = f->p[other];
+            squares += q * (g + g * g + g * g * g);
+            row[other] = 2 * f->p[k] * q * (1 + 2 * g + 3 * g * g);
+        }
+        f->value[k] = squares;
     }
-    f->value[k] = squares;
-    return RER_OK;
-}
-
-/* And what is seen: the objective's part, dp, the rest of row k of dT. */
-static rer_status add_class(void *context, int64_t k, void *scratch, rer_error *error)
-{
-    const fit *f = context;
-    double squares = f->value[k], seen = 0;
-    (void)scratch, (void)error;
-    for (int order = 0; order < 3; order++)
-        seen += add_seen(f, order, f->T + k * f->C, f->p[k], f->dT + k * f->C);
-    f->value[k] = f->p[k] * (squares - 2 * seen);
-    f->dp[k] = 2 * (squares - seen);
+    rer_gemm_f64(false, false, count, C, C, G, f->T, f->dT + first * C);
+    for (int64_t k = first; k < first + count; k++) {
+        double squares = f->value[k], seen = 0;
+        for (int order = 0; order < 3; order++)
+            seen += add_seen(f, order, f->T + k * C, f->p[k], f->dT + k * C);
+        f->value[k] = f->p[k] * (squares - 2 * seen);
+        f->dp[k] = 2 * (squares - seen);
+    }
     return RER_OK;
 }
 
@@ -217,14 +218,12 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     double largest = 0, scale = (double)C;
     (void)count;
     unpack(f, problem->at);
-    rer_multiply_f64(f->G, C, f->T, f->T, C, C, C);
-    rer_job square = {.stage = "estimating the noise", .items = C, .work = add_squares, .context = f};
-    rer_job add = {.stage = "estimating the noise", .items = C, .work = add_class, .context = f};
-    rer_status status = rer_pool_run(f->run->pool, &square, error);
-    if (status == RER_OK) {
-        rer_gemm_f64(false, false, C, C, C, f->G, f->T, f->dT);
-        status = rer_pool_run(f->run->pool, &add, error);
-    }
+    rer_job job = {.stage = "estimating the noise",
+                   .items = (C + CLASSES - 1) / CLASSES,
+                   .scratch = CLASSES * C * (int64_t)sizeof(double),
+                   .work = add_classes,
+                   .context = f};
+    rer_status status = rer_pool_run(f->run->pool, &job, error);
     if (status != RER_OK)
         return status;
     problem->value = 0;
@@ -247,8 +246,6 @@ static rer_status allocate_fit(fit *f, rer_problem *problem, rer_error *error)
     rer_status status = rer_allocate(&f->p, C, sizeof *f->p, "class shares", error);
     if (status == RER_OK)
         status = rer_allocate(&f->T, C * C, sizeof *f->T, "the transition matrix", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->G, C * C, sizeof *f->G, "the transition matrix", error);
     if (status == RER_OK)
         status = rer_allocate(&f->dp, C, sizeof *f->dp, "class shares", error);
     if (status == RER_OK)
@@ -296,7 +293,6 @@ rer_status rer_consensus_estimate(rer_consensus *consensus, const rer_run *run, 
         free(f.seen[order]);
     free(f.p);
     free(f.T);
-    free(f.G);
     free(f.dp);
     free(f.dT);
     free(f.value);

@@ -119,25 +119,18 @@ static rer_status search_pair(void *context, int64_t item, void *scratch, rer_er
 
 /* ---- 2. exactly ----------------------------------------------------------------------------- */
 
-static double squared_distance(const float *a, const float *b, int64_t D)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < D; j++)
-        sum += ((double)a[j] - (double)b[j]) * ((double)a[j] - (double)b[j]);
-    return sum;
-}
-
 static rer_status refine_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     search *s = context;
     const rer_run *run = s->features.run;
-    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
+    int64_t D = run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     void *cursor = scratch;
     const float *x = NULL;
     rer_status status = rer_features_rows(&x, &s->features, first, count, &cursor, error);
     for (int64_t i = first; status == RER_OK && i < first + count; i++) {
         rer_neighbor *list = s->list + i * RER_LISTED;
+        const float *row = x + (i - first) * D;
+        double square = run->kernels->dot_f32(row, row, D);
         int64_t used = 0;
         for (int32_t e = 0; status == RER_OK && e < s->used[i]; e++) {
             void *row_cursor = cursor;
@@ -145,8 +138,9 @@ static rer_status refine_block(void *context, int64_t item, void *scratch, rer_e
             int32_t index = s->candidates[i * CANDIDATES + e].index;
             status = rer_features_rows(&other, &s->features, index, 1, &row_cursor, error);
             if (status == RER_OK) {
-                float distance = (float)squared_distance(x + (i - first) * run->D, other, run->D);
-                used = rer_keep_nearest(list, used, RER_LISTED, (rer_neighbor){distance, index});
+                double distance = square - 2 * run->kernels->dot_f32(row, other, D) +
+                                  run->kernels->dot_f32(other, other, D); /* of doubles: 0 for equal rows */
+                used = rer_keep_nearest(list, used, RER_LISTED, (rer_neighbor){(float)fmax(distance, 0), index});
             }
         }
         for (; used < RER_LISTED; used++)

@@ -10,3 +10,5 @@ foreach(name neighbors logistic confident simifeat zeroshot analyze)
     add_test(NAME detect.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
     set_tests_properties(detect.${name} PROPERTIES ENVIRONMENT "${environment}")
 endforeach()
+target_link_options(test.detect.out_of_memory PRIVATE
+    -Wl,--wrap=realloc,--wrap=posix_memalign,--wrap=pthread_create,--wrap=lbfgs)
