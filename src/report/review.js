@@ -117,14 +117,22 @@
       make("div", { class: "examples" + kind }, ...rows.map((row) => show(row, nameOf(c))))];
   }
 
+  /* The focus stays on the button that was pressed, though the buttons are new ones. */
   function drawDetail() {
+    const held = $("detail").contains(document.activeElement) ? document.activeElement.dataset.act : undefined;
+    fillDetail();
+    if (held === undefined) return;
+    ($("detail").querySelector(`[data-act="${held}"]`) || $("list")).focus({ preventScroll: true });
+  }
+
+  function fillDetail() {
     const s = shown[chosen];
     if (!s) {
       $("detail").replaceChildren();
       return;
     }
     const made = decisionOf(s);
-    const button = (key, decision, ...text) => make("button", { type: "button", "data-decision": decision,
+    const button = (key, decision, ...text) => make("button", { type: "button", "data-act": decision,
       class: made && made.decision === decision ? "chosen" : null, onclick: () => decide(decision) },
       make("span", {}, ...text), make("kbd", { text: key }));
     const fill = make("span", {});
@@ -135,8 +143,8 @@
       make("div", { class: "top" },
         make("h3", {}, s.id === null ? `Row ${s.row}` : s.id, s.id === null ? null : make("small", { text: `row ${s.row}` })),
         make("span", { class: "buttons" },
-          make("button", { type: "button", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
-          make("button", { type: "button", "aria-label": "next", text: "→", onclick: () => step(1) }))),
+          make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
+          make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
       big,
       make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
@@ -253,6 +261,13 @@
     "/": () => $("find").focus(),
   };
 
+  /* In the list itself, up and down go by its rows. */
+  const columns = () => getComputedStyle($("list")).gridTemplateColumns.split(" ").length;
+  const listKeys = {
+    ArrowDown: () => step(columns()), ArrowUp: () => step(-columns()),
+    Home: () => step(-shown.length), End: () => step(shown.length),
+  };
+
   function reviewIsSeen() {
     const box = $("review").getBoundingClientRect();
     return box.top < innerHeight && box.bottom > 0;
@@ -260,9 +275,11 @@
 
   function onKey(event) {
     const typing = event.target.closest("input, select, textarea, canvas");
-    if (typing || !reviewIsSeen() || event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, event.key)) return;
+    if (typing || event.ctrlKey || event.altKey || event.metaKey || !reviewIsSeen()) return;
+    const act = event.target === $("list") && listKeys[event.key] || Object.hasOwn(keys, event.key) && keys[event.key];
+    if (!act) return;
     event.preventDefault();
-    keys[event.key]();
+    act();
   }
 
   function fillSelects() {
