@@ -162,14 +162,14 @@ class Scale(CliCase):
     def best_of_scipy(self, n, y, fixed):
         """Of several starts; with the exponent given, or all four parameters."""
         best = None
-        for g2 in (.1, 1, 10, 100):
-            for g0 in ((1.0, .6, 2.0) if fixed is None else (fixed,)):
+        for g2 in (.3, 10):
+            for g0 in ((1.0, 2.0) if fixed is None else (fixed,)):
                 start = [y[-1], y[0] * g2 * n[0] ** g0, g2 * n[0] ** g0]
                 function = law if fixed is None else lambda n, a, b, c: law(n, a, b, c, fixed)
                 try:
                     low, high = [0, -np.inf, 0, .25], [np.inf, np.inf, np.inf, 4]
                     count = 4 if fixed is None else 3
-                    p, cov = curve_fit(function, n, y, start + [g0] * (count - 3), maxfev=20000, ftol=1e-14, xtol=1e-14,
+                    p, cov = curve_fit(function, n, y, start + [g0] * (count - 3), maxfev=400, ftol=1e-14, xtol=1e-14,
                                        gtol=1e-14, bounds=(low[:count], high[:count]), x_scale="jac")
                 except RuntimeError:
                     continue
