@@ -13,7 +13,7 @@ assert {name.partition("==")[0] for name in importlib.metadata.requires("librer"
 assert "site-packages" in rer.__file__, rer.__file__
 random = np.random.default_rng(0)
 y = np.array(["cat", "dog", "owl"])[np.arange(600) % 3]
-X = (4 * np.eye(3, 16)[np.arange(600) % 3] + random.normal(size=(600, 16))).astype("f4")
+X = (8 * np.eye(3, 16)[np.arange(600) % 3] + random.normal(size=(600, 16))).astype("f4")
 y[7] = "cat"
 r = rer.analyze(X, y)
 assert r.issues.tolist() == [7] and r.suspects(1)[0]["suggested_label"] == "dog", r

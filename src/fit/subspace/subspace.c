@@ -184,7 +184,7 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
 static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     rer_subspace *subspace = NULL;
-    int32_t ranks[TRIED];
+    int32_t ranks[TRIED] = {0};
     int count = 0;
     rer_status status = rer_centroid_fit(model, sample, run, NULL, error);
     if (status != RER_OK)
