@@ -311,6 +311,9 @@ RER_API void rer_result_free(rer_result *result);
 RER_API const rer_model *rer_result_model(const rer_result *result);
 RER_API rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error);
 RER_API rer_status rer_model_load(rer_model **model, const char *path, rer_error *error);
+/* The file's bytes in memory; free() them. */
+RER_API rer_status rer_model_pack(const rer_model *model, void **bytes, int64_t *size, rer_error *error);
+RER_API rer_status rer_model_unpack(rer_model **model, const void *bytes, int64_t size, rer_error *error);
 RER_API void rer_model_free(rer_model *model);
 /* What rows it is for, and the classes in their order. */
 RER_API int64_t rer_model_columns(const rer_model *model);

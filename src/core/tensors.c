@@ -26,7 +26,8 @@ struct rer_tensors {
     tensor *list; /* in the order of the data */
     int64_t count, capacity, bytes;
     char *path; /* when reading */
-    unsigned char *data;
+    const unsigned char *data;
+    unsigned char *owned; /* data, where it came from a file */
 };
 
 static const struct {
@@ -70,7 +71,7 @@ void rer_tensors_free(rer_tensors *tensors)
     json_decref(tensors->header);
     free(tensors->list);
     free(tensors->path);
-    free(tensors->data);
+    free(tensors->owned);
     free(tensors);
 }
 
@@ -131,9 +132,11 @@ static char *dump_header(const json_t *header)
     return NULL;
 }
 
-rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error)
+/* Where the bytes of a file go. */
+typedef rer_status byte_sink(void *to, const void *bytes, int64_t count, rer_error *error);
+
+static rer_status emit(const rer_tensors *tensors, byte_sink *put, void *to, rer_error *error)
 {
-    rer_output output = {0};
     unsigned char length[8];
     char *header = dump_header(tensors->header);
     if (header == NULL)
@@ -141,20 +144,60 @@ rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_e
     uint64_t used = strlen(header), padded = (used + 7) & ~(uint64_t)7; /* data starts aligned */
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)(padded >> (8 * i));
+    rer_status status = put(to, length, 8, error);
+    if (status == RER_OK)
+        status = put(to, header, (int64_t)used, error);
+    if (status == RER_OK)
+        status = put(to, "       ", (int64_t)(padded - used), error);
+    for (int64_t i = 0; status == RER_OK && i < tensors->count; i++)
+        status = put(to, tensors->list[i].data, tensors->list[i].bytes, error);
+    free(header);
+    return status;
+}
+
+static rer_status put_in_file(void *to, const void *bytes, int64_t count, rer_error *error)
+{
+    return rer_output_write(to, bytes, count, error);
+}
+
+rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error)
+{
+    rer_output output = {0};
     rer_status status = rer_output_open(&output, path, error);
     if (status == RER_OK)
-        status = rer_output_write(&output, length, 8, error);
-    if (status == RER_OK)
-        status = rer_output_write(&output, header, (int64_t)used, error);
-    if (status == RER_OK)
-        status = rer_output_write(&output, "       ", (int64_t)(padded - used), error);
-    for (int64_t i = 0; status == RER_OK && i < tensors->count; i++)
-        status = rer_output_write(&output, tensors->list[i].data, tensors->list[i].bytes, error);
+        status = emit(tensors, put_in_file, &output, error);
     if (status == RER_OK)
         status = rer_output_commit(&output, error);
     rer_output_discard(&output);
-    free(header);
     return status;
+}
+
+typedef struct packing {
+    unsigned char *bytes;
+    int64_t used, capacity;
+} packing;
+
+static rer_status put_in_memory(void *to, const void *bytes, int64_t count, rer_error *error)
+{
+    packing *packed = to;
+    rer_status status = rer_grow(&packed->bytes, &packed->capacity, packed->used + count, 1, "packed arrays", error);
+    if (status == RER_OK && count > 0)
+        memcpy(packed->bytes + packed->used, bytes, (size_t)count);
+    packed->used += status == RER_OK ? count : 0;
+    return status;
+}
+
+rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *size, rer_error *error)
+{
+    packing packed = {0};
+    rer_status status = emit(tensors, put_in_memory, &packed, error);
+    if (status != RER_OK) {
+        free(packed.bytes);
+        return status;
+    }
+    *bytes = packed.bytes;
+    *size = packed.used;
+    return RER_OK;
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */
@@ -188,36 +231,58 @@ static rer_status read_piece(int fd, int64_t bytes, unsigned char **out, const c
     return RER_OK;
 }
 
+/* The header's length from the first bytes of `available` ones. */
+static rer_status header_length(const unsigned char *start, int64_t available, int64_t *length, const char *path,
+                                rer_error *error)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)start[i] << (8 * i);
+    if (value > HEADER_MAX || (int64_t)value > available - 8)
+        return fail_file(path, "the header's length does not fit the file; this is no safetensors file", error);
+    *length = (int64_t)value;
+    return RER_OK;
+}
+
+static rer_status parse_header(rer_tensors *tensors, const void *text, int64_t length, rer_error *error)
+{
+    json_decref(tensors->header);
+    tensors->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(tensors->header))
+        return fail_file(tensors->path, "the header is no JSON object; this is no safetensors file", error);
+    return RER_OK;
+}
+
+static const char too_short[] = "the file is too short to be a safetensors file";
+
 static rer_status read_file(rer_tensors *tensors, int fd, rer_error *error)
 {
     const char *path = tensors->path;
     struct stat info;
     unsigned char *piece = NULL;
-    uint64_t length = 0;
+    int64_t length = 0;
     if (fstat(fd, &info) != 0)
         return rer_fail_errno(error, "%s", path);
     if (!S_ISREG(info.st_mode))
         return fail_file(path, "this is no regular file", error);
     if (info.st_size < 8)
-        return fail_file(path, "the file is too short to be a safetensors file", error);
+        return fail_file(path, too_short, error);
     rer_status status = read_piece(fd, 8, &piece, path, error);
+    if (status == RER_OK)
+        status = header_length(piece, info.st_size, &length, path, error);
+    free(piece);
+    piece = NULL;
+    if (status == RER_OK)
+        status = read_piece(fd, length, &piece, path, error);
+    if (status == RER_OK)
+        status = parse_header(tensors, piece, length, error);
+    free(piece);
     if (status != RER_OK)
         return status;
-    for (int i = 0; i < 8; i++)
-        length |= (uint64_t)piece[i] << (8 * i);
-    free(piece);
-    if (length > HEADER_MAX || (int64_t)length > info.st_size - 8)
-        return fail_file(path, "the header's length does not fit the file; this is no safetensors file", error);
-    status = read_piece(fd, (int64_t)length, &piece, path, error);
-    if (status != RER_OK)
-        return status;
-    json_decref(tensors->header);
-    tensors->header = json_loadb((char *)piece, length, JSON_REJECT_DUPLICATES, NULL);
-    free(piece);
-    if (!json_is_object(tensors->header))
-        return fail_file(path, "the header is no JSON object; this is no safetensors file", error);
-    tensors->bytes = (int64_t)info.st_size - 8 - (int64_t)length;
-    return read_piece(fd, tensors->bytes, &tensors->data, path, error);
+    tensors->bytes = (int64_t)info.st_size - 8 - length;
+    status = read_piece(fd, tensors->bytes, &tensors->owned, path, error);
+    tensors->data = tensors->owned;
+    return status;
 }
 
 rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *error)
@@ -236,6 +301,31 @@ rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *
         rer_tensors_free(made);
         return status;
     }
+    *tensors = made;
+    return RER_OK;
+}
+
+rer_status rer_tensors_unpack(rer_tensors **tensors, const void *bytes, int64_t size, const char *name,
+                              rer_error *error)
+{
+    rer_tensors *made = NULL;
+    const unsigned char *start = bytes;
+    int64_t length = 0;
+    rer_status status = rer_tensors_make(&made, error);
+    if (status == RER_OK)
+        status = rer_copy_text(&made->path, name, error);
+    if (status == RER_OK && size < 8)
+        status = fail_file(name, too_short, error);
+    if (status == RER_OK)
+        status = header_length(start, size, &length, name, error);
+    if (status == RER_OK)
+        status = parse_header(made, start + 8, length, error);
+    if (status != RER_OK) {
+        rer_tensors_free(made);
+        return status;
+    }
+    made->bytes = size - 8 - length;
+    made->data = start + 8 + length;
     *tensors = made;
     return RER_OK;
 }

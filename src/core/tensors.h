@@ -16,9 +16,14 @@ rer_status rer_tensors_add(rer_tensors *tensors, const char *name, rer_dtype dty
 rer_status rer_tensors_set_text(rer_tensors *tensors, const char *key, const char *value, rer_error *error);
 rer_status rer_tensors_set_number(rer_tensors *tensors, const char *key, double value, rer_error *error);
 rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error);
+/* The same bytes in memory; free() them. */
+rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *size, rer_error *error);
 
 /* Reading: every size is checked against the file's length. */
 rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *error);
+/* The same from memory, which must stay; `name` is for messages. */
+rer_status rer_tensors_unpack(rer_tensors **tensors, const void *bytes, int64_t size, const char *name,
+                              rer_error *error);
 /* Rank and shape [RER_TENSOR_RANK_MAX] of an array. */
 #define RER_TENSOR_RANK_MAX 4
 rer_status rer_tensors_shape(const rer_tensors *tensors, const char *name, int32_t *rank, int64_t *shape,

@@ -163,16 +163,38 @@ static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_
     return status;
 }
 
+static rer_status fill_tensors(rer_tensors **tensors, const rer_model *model, rer_error *error)
+{
+    rer_tensors *made = NULL;
+    rer_status status = rer_tensors_make(&made, error);
+    if (status == RER_OK)
+        status = save_common(model, made, error);
+    if (status == RER_OK)
+        status = model->reconstructor->save(model, made, error);
+    if (status != RER_OK) {
+        rer_tensors_free(made);
+        return status;
+    }
+    *tensors = made;
+    return RER_OK;
+}
+
 rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error)
 {
     rer_tensors *tensors = NULL;
-    rer_status status = rer_tensors_make(&tensors, error);
-    if (status == RER_OK)
-        status = save_common(model, tensors, error);
-    if (status == RER_OK)
-        status = model->reconstructor->save(model, tensors, error);
+    rer_status status = fill_tensors(&tensors, model, error);
     if (status == RER_OK)
         status = rer_tensors_write(tensors, path, error);
+    rer_tensors_free(tensors);
+    return status;
+}
+
+rer_status rer_model_pack(const rer_model *model, void **bytes, int64_t *size, rer_error *error)
+{
+    rer_tensors *tensors = NULL;
+    rer_status status = fill_tensors(&tensors, model, error);
+    if (status == RER_OK)
+        status = rer_tensors_pack(tensors, bytes, size, error);
     rer_tensors_free(tensors);
     return status;
 }
@@ -323,15 +345,12 @@ static rer_status read_sizes(const rer_tensors *tensors, const char *path, int32
     return RER_OK;
 }
 
-rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
+static rer_status load_tensors(rer_model **model, const rer_tensors *tensors, const char *path, rer_error *error)
 {
-    rer_tensors *tensors = NULL;
     rer_model *made = NULL;
     int32_t C = 0;
     int64_t D = 0;
-    rer_status status = rer_tensors_read(&tensors, path, error);
-    if (status == RER_OK)
-        status = read_sizes(tensors, path, &C, &D, error);
+    rer_status status = read_sizes(tensors, path, &C, &D, error);
     if (status == RER_OK)
         status = rer_model_make(&made, D, C, error);
     if (status == RER_OK)
@@ -343,7 +362,6 @@ rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
                                              : rer_fail(error, RER_BAD_INPUT, "%s: unknown reconstructor '%.40s'", path,
                                                         name != NULL ? name : "");
     }
-    rer_tensors_free(tensors);
     rer_backend_leave(); /* what the reconstructor took to prepare itself */
     if (status != RER_OK) {
         rer_model_free(made);
@@ -351,4 +369,25 @@ rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
     }
     *model = made;
     return RER_OK;
+}
+
+rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
+{
+    rer_tensors *tensors = NULL;
+    rer_status status = rer_tensors_read(&tensors, path, error);
+    if (status == RER_OK)
+        status = load_tensors(model, tensors, path, error);
+    rer_tensors_free(tensors);
+    return status;
+}
+
+rer_status rer_model_unpack(rer_model **model, const void *bytes, int64_t size, rer_error *error)
+{
+    static const char name[] = "the model";
+    rer_tensors *tensors = NULL;
+    rer_status status = rer_tensors_unpack(&tensors, bytes, size, name, error);
+    if (status == RER_OK)
+        status = load_tensors(model, tensors, name, error);
+    rer_tensors_free(tensors);
+    return status;
 }
