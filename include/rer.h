@@ -332,6 +332,48 @@ RER_API rer_status rer_score_errors(rer_result **result, const rer_model *model,
                                     const rer_options *options, const char *errors_path, const rer_progress *progress,
                                     rer_error *error);
 
+/* ---- rows on other machines ---------------------------------------------------------------- */
+
+/* A data set may lie in parts, anywhere. rer_analyze then goes over it in rounds: it makes a task, the
+ * caller has rer_part_answer called with it where each part is, and hands the answers back. Tasks and
+ * answers are bytes for processes of the same version; the results are those of one machine, bit for
+ * bit on the same kind of processor. Only the reconstructor centroid can do this. */
+typedef struct rer_message {
+    const void *data;
+    int64_t size;
+} rer_message;
+
+typedef rer_status rer_part_take(void *taker, const rer_message *answer, rer_error *error);
+
+typedef struct rer_parts {
+    /* Calls take(taker, ...) with the answers of all parts, in any order and one at a time. Where
+     * `merge`, rer_part_merge may have made one of several before. */
+    rer_status (*ask)(void *context, const rer_message *task, bool merge, rer_part_take *take, void *taker,
+                      rer_error *error);
+    void *context;
+} rer_parts;
+
+/* Every part but the last has a multiple of so many rows. */
+#define RER_PART_ROWS 1024
+
+RER_API rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, const rer_view *labels,
+                                     const rer_parts *parts, rer_error *error);
+/* Class of each row, -1: no label; lives as long as the data set. NULL without labels. */
+RER_API const int32_t *rer_dataset_codes(const rer_dataset *data);
+
+typedef struct rer_part {
+    rer_view rows;        /* [n, D] */
+    const int32_t *codes; /* [n] their classes */
+    int64_t first;        /* place of the first one in the whole */
+    int32_t threads;      /* 0: one for each core */
+} rer_part;
+
+/* free() what these make. */
+RER_API rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
+                                   const rer_progress *progress, rer_error *error);
+RER_API rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left, const rer_message *right,
+                                  rer_error *error);
+
 /* ---- results ----------------------------------------------------------------------------- */
 
 typedef struct rer_seconds {

@@ -198,6 +198,10 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     if (status == RER_OK)
         status = rer_model_begin(&model, made, data->D, options, error);
     made->model = model;
+    if (status == RER_OK && data->parts.ask != NULL && model->reconstructor != &rer_centroid_reconstructor)
+        status = rer_fail(error, RER_BAD_USAGE,
+                          "--reconstructor %s: rows that lie in parts can be analysed by centroid only",
+                          model->reconstructor->name);
     if (status == RER_OK)
         status = find_groups(&run, model, error);
     if (status == RER_OK)

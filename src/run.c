@@ -74,7 +74,7 @@ rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normal
         block->code[i] = run->result->given[block->first + i];
         if (!isfinite(square)) {
             if (!run->options->drop_invalid)
-                return fail_invalid_row(run, row, block->first + i, error);
+                return fail_invalid_row(run, row, run->first_row + block->first + i, error);
             block->code[i] = RER_INVALID_ROW;
             run->result->flags[block->first + i] |= RER_FLAG_INVALID;
             continue;

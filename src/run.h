@@ -22,6 +22,7 @@ typedef struct rer_run {
     const int32_t *groups; /* [N] rows of one group are left out together, -1: alone; NULL: each alone */
     int64_t N, D;
     int32_t C;
+    int64_t first_row; /* place of row 0 in the whole data set, where the data is a part of one */
 } rer_run;
 
 typedef struct rer_block {

@@ -46,6 +46,13 @@ typedef struct rer_kernels {
     double (*sum_squares)(const float *x, int64_t n);
     /* sum += scale * x */
     void (*add_scaled)(double *sum, const float *x, double scale, int64_t n);
+    /* sum += (scale * x)^2 */
+    void (*add_squares)(double *sum, const float *x, double scale, int64_t n);
+    /* sum += x, and rest takes what sum rounds off */
+    void (*add_pair)(double *sum, double *rest, const double *x, int64_t n);
+    /* sum[j] += x[j] rounded to a multiple of 2^-53 unit units[j], powers of two, |x[j]| < half their product:
+     * exact, and so the same in any order, as long as sums stay below it too */
+    void (*add_rounded)(double *sum, const float *x, double unit, const double *units, int64_t n);
     /* sum += x, a float block result into its double accumulator */
     void (*add_block)(double *sum, const float *x, int64_t n);
     /* out = scale * x - mean, in double, then rounded; returns its squared length */

@@ -398,6 +398,11 @@ rer_status rer_tensors_copy(const rer_tensors *tensors, const char *name, rer_dt
     return RER_OK;
 }
 
+bool rer_tensors_has(const rer_tensors *tensors, const char *name)
+{
+    return json_object_get(tensors->header, name) != NULL;
+}
+
 const char *rer_tensors_text(const rer_tensors *tensors, const char *key)
 {
     return json_string_value(json_object_get(json_object_get(tensors->header, "__metadata__"), key));

@@ -31,6 +31,7 @@ rer_status rer_tensors_shape(const rer_tensors *tensors, const char *name, int32
 /* *out (a pointer) gets a fresh copy of an array that must have this type and shape; free() it. */
 rer_status rer_tensors_copy(const rer_tensors *tensors, const char *name, rer_dtype dtype, int32_t rank,
                             const int64_t *shape, void *out, rer_error *error);
+bool rer_tensors_has(const rer_tensors *tensors, const char *name);
 /* NULL where the key is missing. */
 const char *rer_tensors_text(const rer_tensors *tensors, const char *key);
 rer_status rer_tensors_number(const rer_tensors *tensors, const char *key, double *value, rer_error *error);

@@ -1,8 +1,13 @@
 /* Class sums and within-class scatter, each one pass over the blocks:
  *   1. class means mu_c, counts n_c, ranges;
  *   2. W = sum_i r_i r_i', r_i = x_i - mu_{y_i}: residuals in double, rounded to float, one float
- *      rank-k update a block, added into double in block order. */
+ *      rank-k update a block, added into double.
+ * Both sums come out the same however their blocks are grouped, so that parts of the rows may be
+ * summed anywhere and merged: class sums carry what each addition rounds off; updates are rounded to
+ * multiples of a unit so large that adding them is exact. */
 #include "fit/moments.h"
+
+#include "parts/parts.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,159 +17,318 @@
 typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
-    rer_class_moments *moments;
-    float *low, *high; /* [D] range of the labelled rows, NULL unless minmax */
-    double squares;    /* sum of the squared lengths of the labelled rows */
-    float *first_row;  /* [D] of the first labelled row, to see whether all are equal */
+    rer_class_sums *sums;
 } means_pass;
 
-/* The rows of the block that a worker loaded, left for its commit at the head of its scratch. */
-typedef struct loaded_block {
+/* The sums of one block, made by a worker in its scratch. */
+typedef struct block_sums {
     rer_block block;
-    double squares; /* pass 1: of the labelled rows */
-    float *update;  /* pass 2: [D, D] rank-k update of the block */
-    double *far;    /* [n_far, D] residuals of rows that are added on their own */
-    int64_t n_far;
-} loaded_block;
+    int64_t classes;        /* of the block's labelled rows */
+    int32_t *code;          /* [classes] */
+    int64_t *n;             /* [classes] */
+    double *sum;            /* [classes, D] */
+    double *square;         /* [D] of all of them */
+    float *low, *high;      /* [D], NULL unless minmax */
+    const float *first_row; /* [D] the first labelled one, NULL: none */
+    bool all_equal;
+} block_sums;
 
-/* A row this far (in mean squared residuals) outweighs the others in W so much that the rounding of
- * its float products would show beside them: it is added in double. They are at most one in FAR_ROW;
- * a block keeps room for FAR_MOST. */
-#define FAR_ROW 100
-#define FAR_MOST 32
-
-static rer_status load_for_means(void *context, int64_t item, void *scratch, rer_error *error)
+rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool ranges, rer_error *error)
 {
-    means_pass *pass = context;
-    loaded_block *loaded = rer_carve(&scratch, sizeof *loaded);
-    const rer_block *block = &loaded->block;
-    rer_status status = rer_block_load(&loaded->block, pass->run, pass->normalizer, item, &scratch, error);
-    loaded->squares = 0;
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
-        if (block->code[i] >= 0)
-            loaded->squares += block->scale[i] * block->scale[i] * block->square[i];
-    return status;
+    rer_class_sums made = {.C = C, .D = D, .all_equal = true};
+    int64_t values = 0;
+    rer_status status = rer_allocate(&made.n, C, sizeof(int64_t), "class sizes", error);
+    if (status == RER_OK && !rer_product(C, D, &values))
+        status = rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", C, (long long)D);
+    if (status == RER_OK)
+        status = rer_allocate(&made.sum, values, sizeof(double), "class means", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.rest, values, sizeof(double), "class means", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.square, 2 * D, sizeof(double), "squares", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.first_row, D, sizeof(float), "a row", error);
+    if (status == RER_OK && ranges)
+        status = rer_allocate(&made.low, 2 * D, sizeof(float), "feature ranges", error);
+    if (status != RER_OK) {
+        rer_class_sums_free(&made);
+        return status;
+    }
+    made.square_rest = made.square + D;
+    made.high = ranges ? made.low + D : NULL;
+    for (int64_t j = 0; ranges && j < D; j++) {
+        made.low[j] = INFINITY;
+        made.high[j] = -INFINITY;
+    }
+    *sums = made;
+    return RER_OK;
 }
 
-static void widen_range(means_pass *pass, const float *row)
+void rer_class_sums_free(rer_class_sums *sums)
 {
-    for (int64_t j = 0; j < pass->run->D; j++) {
-        pass->low[j] = row[j] < pass->low[j] ? row[j] : pass->low[j];
-        pass->high[j] = row[j] > pass->high[j] ? row[j] : pass->high[j];
+    free(sums->n);
+    free(sums->sum);
+    free(sums->rest);
+    free(sums->square);
+    free(sums->first_row);
+    free(sums->low);
+    *sums = (rer_class_sums){0};
+}
+
+static int64_t classes_of_block(const rer_run *run)
+{
+    return rer_min(rer_min(RER_BLOCK, run->N), run->C);
+}
+
+static int64_t block_sums_scratch(const rer_run *run)
+{
+    int64_t classes = classes_of_block(run);
+    return rer_block_scratch(run) + (int64_t)sizeof(block_sums) + RER_BLOCK * (int64_t)sizeof(int64_t) +
+           classes * (int64_t)(sizeof(int32_t) + sizeof(int64_t)) +
+           run->D * ((classes + 1) * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(float)) + 8 * 64;
+}
+
+static void widen_range(float *low, float *high, const float *row_low, const float *row_high, int64_t D)
+{
+    for (int64_t j = 0; j < D; j++) {
+        low[j] = row_low[j] < low[j] ? row_low[j] : low[j];
+        high[j] = row_high[j] > high[j] ? row_high[j] : high[j];
     }
 }
 
-static rer_status add_to_means(void *context, int64_t item, void *scratch, rer_error *error)
+static int by_number(const void *left, const void *right)
 {
-    (void)item;
-    (void)error;
-    means_pass *pass = context;
-    rer_class_moments *moments = pass->moments;
-    const rer_block *block = &((loaded_block *)scratch)->block;
-    pass->squares += ((loaded_block *)scratch)->squares;
-    int64_t D = pass->run->D;
-    size_t row_bytes = (size_t)D * sizeof(float);
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Places of the labelled rows by class, in file order within a class; returns how many. */
+static int64_t order_by_class(int64_t *places, const rer_block *block)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < block->count; i++)
+        if (block->code[i] >= 0)
+            places[count++] = (int64_t)block->code[i] * RER_BLOCK + i;
+    if (count > 0)
+        qsort(places, (size_t)count, sizeof *places, by_number);
+    for (int64_t p = 0; p < count; p++)
+        places[p] %= RER_BLOCK;
+    return count;
+}
+
+static void add_row(block_sums *sums, const rer_run *run, int64_t i)
+{
+    const rer_block *block = &sums->block;
+    int64_t D = run->D, last = sums->classes - 1;
+    const float *row = block->x + i * D;
+    int32_t c = block->code[i];
+    if (last < 0 || sums->code[last] != c) { /* rows come by class */
+        last = sums->classes++;
+        sums->code[last] = c;
+        sums->n[last] = 0;
+        memset(sums->sum + last * D, 0, (size_t)D * sizeof(double));
+    }
+    run->kernels->add_scaled(sums->sum + last * D, row, block->scale[i], D);
+    run->kernels->add_squares(sums->square, row, block->scale[i], D);
+    sums->n[last]++;
+}
+
+static rer_status sum_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const means_pass *pass = context;
+    const rer_run *run = pass->run;
+    int64_t D = run->D, classes = classes_of_block(run);
+    block_sums *sums = rer_carve(&scratch, sizeof *sums);
+    const rer_block *block = &sums->block;
+    rer_status status = rer_block_load(&sums->block, run, pass->normalizer, item, &scratch, error);
+    if (status != RER_OK)
+        return status;
+    int64_t *places = rer_carve(&scratch, RER_BLOCK * (int64_t)sizeof *places);
+    sums->code = rer_carve(&scratch, classes * (int64_t)sizeof *sums->code);
+    sums->n = rer_carve(&scratch, classes * (int64_t)sizeof *sums->n);
+    sums->sum = rer_carve(&scratch, classes * D * (int64_t)sizeof(double));
+    sums->square = rer_carve(&scratch, D * (int64_t)sizeof(double));
+    sums->low = rer_carve(&scratch, D * (int64_t)sizeof(float));
+    sums->high = rer_carve(&scratch, D * (int64_t)sizeof(float));
+    sums->classes = 0;
+    sums->first_row = NULL;
+    sums->all_equal = true;
+    memset(sums->square, 0, (size_t)D * sizeof(double));
+    int64_t count = order_by_class(places, block);
+    for (int64_t p = 0; p < count; p++)
+        add_row(sums, run, places[p]);
     for (int64_t i = 0; i < block->count; i++) {
         const float *row = block->x + i * D;
-        int32_t c = block->code[i];
-        if (c < 0)
+        if (block->code[i] < 0)
             continue;
-        if (moments->labelled == 0)
-            memcpy(pass->first_row, row, row_bytes);
-        else if (moments->all_equal)
-            moments->all_equal = memcmp(pass->first_row, row, row_bytes) == 0;
-        if (pass->low != NULL)
-            widen_range(pass, row);
-        pass->run->kernels->add_scaled(moments->mean + c * D, row, block->scale[i], D);
-        moments->n[c]++;
-        moments->labelled++;
+        if (sums->first_row == NULL) {
+            sums->first_row = row;
+            memcpy(sums->low, row, (size_t)D * sizeof(float));
+            memcpy(sums->high, row, (size_t)D * sizeof(float));
+        }
+        sums->all_equal = sums->all_equal && memcmp(sums->first_row, row, (size_t)D * sizeof(float)) == 0;
+        if (pass->sums->low != NULL)
+            widen_range(sums->low, sums->high, row, row, D);
     }
     return RER_OK;
 }
 
-/* sum |r|^2 = sum |x|^2 - sum n_c |mu_c|^2, from class sums. It loses digits where residuals are
- * small beside the means; it only tells far rows from others. */
-static double residual_spread(const rer_class_moments *moments, double squares, int32_t C, int64_t D)
+/* Takes in whether other labelled rows are all equal, and to ours. */
+static void compare_rows(rer_class_sums *sums, const float *first_row, bool all_equal)
 {
-    for (int32_t c = 0; c < C; c++)
-        for (int64_t j = 0; j < D && moments->n[c] > 0; j++)
-            squares -= moments->mean[c * D + j] * moments->mean[c * D + j] / (double)moments->n[c];
-    return moments->labelled > 0 && squares > 0 ? squares / (double)moments->labelled : 0;
+    size_t bytes = (size_t)sums->D * sizeof(float);
+    if (sums->labelled == 0)
+        memcpy(sums->first_row, first_row, bytes);
+    sums->all_equal = sums->all_equal && all_equal && memcmp(sums->first_row, first_row, bytes) == 0;
 }
 
-/* Sums -> means; with minmax the means of the raw rows are scaled like the rows. */
-static void finish_means(rer_class_moments *moments, const rer_normalizer *normalizer, int32_t C, int64_t D)
+static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    for (int32_t c = 0; c < C; c++)
-        for (int64_t j = 0; j < D; j++) {
-            double *value = &moments->mean[c * D + j];
-            if (moments->n[c] == 0)
-                continue;
-            moments->grand[j] += *value;
-            *value /= (double)moments->n[c];
-            if (normalizer->low != NULL)
-                *value = (*value - normalizer->low[j]) * normalizer->factor[j];
-        }
-    for (int64_t j = 0; j < D; j++) {
-        moments->grand[j] /= (double)rer_max(1, moments->labelled);
-        if (normalizer->low != NULL)
-            moments->grand[j] = (moments->grand[j] - normalizer->low[j]) * normalizer->factor[j];
+    (void)item;
+    (void)error;
+    const means_pass *pass = context;
+    const rer_kernels *kernels = pass->run->kernels;
+    rer_class_sums *sums = pass->sums;
+    const block_sums *more = scratch;
+    int64_t D = sums->D;
+    if (more->first_row == NULL)
+        return RER_OK;
+    compare_rows(sums, more->first_row, more->all_equal);
+    for (int64_t k = 0; k < more->classes; k++) {
+        int64_t c = more->code[k];
+        kernels->add_pair(sums->sum + c * D, sums->rest + c * D, more->sum + k * D, D);
+        sums->n[c] += more->n[k];
+        sums->labelled += more->n[k];
     }
+    kernels->add_pair(sums->square, sums->square_rest, more->square, D);
+    if (sums->low != NULL)
+        widen_range(sums->low, sums->high, more->low, more->high, D);
+    return RER_OK;
 }
 
-static rer_status allocate_means(rer_class_moments *moments, means_pass *pass, const rer_run *run, rer_error *error)
+rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
+                              rer_error *error)
 {
-    bool minmax = pass->normalizer->kind == RER_MINMAX;
-    rer_status status = rer_allocate(&moments->n, run->C, sizeof(int64_t), "class sizes", error);
-    int64_t values = 0;
-    if (status == RER_OK && !rer_product(run->C, run->D, &values))
-        status = rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", run->C, (long long)run->D);
-    if (status == RER_OK)
-        status = rer_allocate(&moments->mean, values, sizeof(double), "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&moments->grand, run->D, sizeof(double), "the mean", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->first_row, run->D, sizeof(float), "a row", error);
-    if (status == RER_OK && minmax)
-        status = rer_allocate(&pass->low, run->D, sizeof(float), "feature ranges", error);
-    if (status == RER_OK && minmax)
-        status = rer_allocate(&pass->high, run->D, sizeof(float), "feature ranges", error);
-    for (int64_t j = 0; status == RER_OK && minmax && j < run->D; j++) {
-        pass->low[j] = INFINITY;
-        pass->high[j] = -INFINITY;
-    }
-    return status;
-}
-
-rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run, rer_error *error)
-{
-    rer_class_moments made = {.all_equal = true};
-    means_pass pass = {.run = run, .normalizer = normalizer, .moments = &made};
-    rer_status status = allocate_means(&made, &pass, run, error);
+    means_pass pass = {run, normalizer, sums};
     rer_job job = {
         .stage = "reading",
         .from = 0,
         .to = .15,
         .items = rer_run_blocks(run),
-        .scratch = rer_block_scratch(run) + (int64_t)sizeof(loaded_block) + 64,
-        .work = load_for_means,
-        .commit = add_to_means,
+        .scratch = block_sums_scratch(run),
+        .work = sum_block,
+        .commit = add_to_sums,
         .context = &pass,
     };
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
-    if (status == RER_OK && pass.low != NULL && made.labelled > 0)
-        status = rer_normalizer_set_range(normalizer, pass.low, pass.high, run->D, error);
-    if (status == RER_OK) {
-        made.spread = residual_spread(&made, pass.squares, run->C, run->D);
-        finish_means(&made, normalizer, run->C, run->D);
-        *moments = made;
-    } else {
-        rer_class_moments_free(&made);
+    return rer_pool_run(run->pool, &job, error);
+}
+
+void rer_class_sums_merge(rer_class_sums *sums, const rer_class_sums *more, const rer_kernels *kernels)
+{
+    int64_t values = sums->C * sums->D;
+    if (more->labelled == 0)
+        return;
+    compare_rows(sums, more->first_row, more->all_equal);
+    kernels->add_pair(sums->sum, sums->rest, more->sum, values);
+    kernels->add_pair(sums->sum, sums->rest, more->rest, values);
+    kernels->add_pair(sums->square, sums->square_rest, more->square, sums->D);
+    kernels->add_pair(sums->square, sums->square_rest, more->square_rest, sums->D);
+    for (int32_t c = 0; c < sums->C; c++)
+        sums->n[c] += more->n[c];
+    sums->labelled += more->labelled;
+    if (sums->low != NULL)
+        widen_range(sums->low, sums->high, more->low, more->high, sums->D);
+}
+
+/* Power of two above the square root of a feature's part of W, so that W_jk < unit_j unit_k. */
+static double unit_above(double scatter)
+{
+    enum { LOWEST = -400 }; /* products of units and of what is rounded to them stay normal numbers */
+    int exponent = LOWEST;
+    if (scatter > 0)
+        (void)frexp(2 * sqrt(scatter), &exponent);
+    return ldexp(1, exponent > LOWEST ? exponent : LOWEST);
+}
+
+/* W_jj = sum_i x_ij^2 - sum_c n_c mu_cj^2 of each feature, from class sums: it loses digits where
+ * residuals are small beside the means, which the units allow for. With minmax the rows of pass 2 are
+ * scaled. Sets spread, their mean squared length, and unit. */
+static void set_spread(rer_class_moments *moments, const rer_class_sums *sums, const rer_normalizer *normalizer)
+{
+    enum { CERTAIN = 40 }; /* bits of a difference of two sums */
+    double *scatter = moments->unit;
+    for (int64_t j = 0; j < sums->D; j++)
+        scatter[j] = sums->square[j] + sums->square_rest[j];
+    for (int32_t c = 0; c < sums->C; c++)
+        for (int64_t j = 0; j < sums->D && sums->n[c] > 0; j++) {
+            double sum = sums->sum[c * sums->D + j] + sums->rest[c * sums->D + j];
+            scatter[j] -= sum * (sum / (double)sums->n[c]);
+        }
+    for (int64_t j = 0; j < sums->D; j++) {
+        double factor = normalizer->low != NULL ? normalizer->factor[j] : 1;
+        double rounded = ldexp(sums->square[j], -CERTAIN);
+        double positive = scatter[j] > 0 ? scatter[j] : 0;
+        moments->spread += positive;
+        moments->unit[j] = unit_above(factor * factor * (positive + rounded));
     }
-    free(pass.first_row);
-    free(pass.low);
-    free(pass.high);
+    moments->spread = sums->labelled > 0 ? moments->spread / (double)sums->labelled : 0;
+}
+
+/* Sums -> means, in their place; with minmax the means of the raw rows are scaled like the rows. */
+static void set_means(rer_class_moments *moments, const rer_class_sums *sums, const rer_normalizer *normalizer)
+{
+    int64_t D = sums->D;
+    for (int32_t c = 0; c < sums->C; c++)
+        for (int64_t j = 0; j < D && sums->n[c] > 0; j++) {
+            double *value = &sums->sum[c * D + j], sum = *value + sums->rest[c * D + j];
+            moments->grand[j] += sum;
+            *value = sum / (double)sums->n[c];
+            if (normalizer->low != NULL)
+                *value = (*value - normalizer->low[j]) * normalizer->factor[j];
+        }
+    for (int64_t j = 0; j < D; j++) {
+        moments->grand[j] /= (double)rer_max(1, sums->labelled);
+        if (normalizer->low != NULL)
+            moments->grand[j] = (moments->grand[j] - normalizer->low[j]) * normalizer->factor[j];
+    }
+}
+
+/* What the moments keep of the sums moves. */
+static rer_status finish_sums(rer_class_moments *moments, rer_normalizer *normalizer, rer_class_sums *sums,
+                              rer_error *error)
+{
+    rer_class_moments made = {.labelled = sums->labelled, .all_equal = sums->all_equal};
+    rer_status status = RER_OK;
+    if (sums->low != NULL && sums->labelled > 0)
+        status = rer_normalizer_set_range(normalizer, sums->low, sums->high, sums->D, error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.grand, sums->D, sizeof(double), "the mean", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.unit, sums->D, sizeof(double), "units", error);
+    if (status != RER_OK) {
+        rer_class_moments_free(&made);
+        return status;
+    }
+    set_spread(&made, sums, normalizer);
+    set_means(&made, sums, normalizer);
+    made.n = sums->n;
+    made.mean = sums->sum;
+    sums->n = NULL;
+    sums->sum = NULL;
+    *moments = made;
+    return RER_OK;
+}
+
+rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+{
+    rer_class_sums sums = {0};
+    rer_status status = rer_class_sums_make(&sums, run->C, run->D, normalizer->kind == RER_MINMAX, error);
+    if (status == RER_OK)
+        status = run->data->parts.ask != NULL ? rer_parts_class_sums(&sums, normalizer, run, error)
+                                              : rer_class_sums_add(&sums, normalizer, run, error);
+    if (status == RER_OK)
+        status = finish_sums(moments, normalizer, &sums, error);
+    rer_class_sums_free(&sums);
     return status;
 }
 
@@ -202,10 +366,25 @@ void rer_class_moments_free(rer_class_moments *moments)
     free(moments->n);
     free(moments->mean);
     free(moments->grand);
+    free(moments->unit);
     *moments = (rer_class_moments){0};
 }
 
 /* ---- pass 2 ------------------------------------------------------------------------------ */
+
+/* The rows of the block that a worker loaded, left for its commit at the head of its scratch. */
+typedef struct loaded_block {
+    rer_block block;
+    float *update; /* [D, D] rank-k update of the block */
+    double *far;   /* [n_far, D] residuals of rows that are added on their own */
+    int64_t n_far;
+} loaded_block;
+
+/* A row this far (in mean squared residuals) outweighs the others in W so much that the rounding of
+ * its float products would show beside them: it is added in double. They are at most one in FAR_ROW;
+ * a block keeps room for FAR_MOST. */
+#define FAR_ROW 100
+#define FAR_MOST 32
 
 typedef struct scatter_pass {
     const rer_run *run;
@@ -216,18 +395,18 @@ typedef struct scatter_pass {
 } scatter_pass;
 
 /* Sampled rows have their own places, so that workers fill them without a lock. */
-static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, int64_t D)
+static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, int64_t first_row, int64_t D)
 {
-    int64_t low = 0, high = sample->count;
+    int64_t low = 0, high = sample->count, start = first_row + block->first;
     while (low < high) { /* first sampled row of the block */
         int64_t middle = (low + high) / 2;
-        if (sample->row[middle] < block->first)
+        if (sample->row[middle] < start)
             low = middle + 1;
         else
             high = middle;
     }
-    for (int64_t s = low; s < sample->count && sample->row[s] < block->first + block->count; s++) {
-        int64_t i = sample->row[s] - block->first;
+    for (int64_t s = low; s < sample->count && sample->row[s] < start + block->count; s++) {
+        int64_t i = sample->row[s] - start;
         memcpy(sample->x + s * D, block->x + i * D, (size_t)D * sizeof(float));
         sample->scale[s] = block->scale[i];
         sample->code[s] = block->code[i];
@@ -275,7 +454,7 @@ static rer_status load_for_scatter(void *context, int64_t item, void *scratch, r
     if (status != RER_OK)
         return status;
     if (pass->sample != NULL)
-        keep_sampled_rows(pass->sample, block, D);
+        keep_sampled_rows(pass->sample, block, run->first_row, D);
     if (pass->scatter == NULL)
         return RER_OK;
     loaded->update = rer_carve(&scratch, D * D * (int64_t)sizeof(float));
@@ -291,16 +470,19 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
 {
     (void)item;
     (void)error;
-    scatter_pass *pass = context;
+    const scatter_pass *pass = context;
     const loaded_block *loaded = scratch;
+    const double *unit = pass->moments != NULL ? pass->moments->unit : NULL;
     int64_t D = pass->run->D;
     for (int64_t j = 0; pass->scatter != NULL && j < D; j++)
-        pass->run->kernels->add_block(pass->scatter + j * D, loaded->update + j * D, j + 1);
+        pass->run->kernels->add_rounded(pass->scatter + j * D, loaded->update + j * D, 2 * unit[j], unit, j + 1);
     for (int64_t f = 0; pass->scatter != NULL && f < loaded->n_far; f++) {
         const double *r = loaded->far + f * D;
         for (int64_t j = 0; j < D; j++)
-            for (int64_t k = 0; k <= j; k++)
-                pass->scatter[j * D + k] += r[j] * r[k];
+            for (int64_t k = 0; k <= j; k++) {
+                double above = 2 * unit[j] * unit[k];
+                pass->scatter[j * D + k] += (r[j] * r[k] + above) - above; /* as add_rounded */
+            }
     }
     return RER_OK;
 }
@@ -324,5 +506,6 @@ rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer
         .commit = add_to_scatter,
         .context = &pass,
     };
-    return rer_pool_run(run->pool, &job, error);
+    return run->data->parts.ask != NULL ? rer_parts_scatter(scatter, sample, moments, normalizer, run, error)
+                                        : rer_pool_run(run->pool, &job, error);
 }

@@ -5,6 +5,7 @@
 
 #include "core/random.h"
 #include "judge/opinion.h"
+#include "parts/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +15,10 @@ typedef struct score_pass {
     const rer_model *model;
     const rer_run *run;
     bool left_out;
-    rer_ratio_sums *sums;
-    rer_output *errors; /* NULL: not wanted */
-    float *log_n;       /* [C] */
+    rer_ratio_sums *sums;   /* of all rows, or NULL */
+    rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
+    rer_output *errors;     /* NULL: not wanted */
+    float *log_n;           /* [C] */
 } score_pass;
 
 /* A worker's scratch, in this order; the block's own memory comes last. */
@@ -170,7 +172,7 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: row %lld: its errors are too large for float32; scale the features down, or use "
                         "--normalize whiten, unit or minmax",
-                        pass->run->data->features.name, (long long)row);
+                        pass->run->data->features.name, (long long)(pass->run->first_row + row));
     result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
@@ -222,10 +224,12 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
     const score_pass *pass = context;
     const score_scratch *parts = memory;
-    rer_ratio_sums_add(pass->sums, &parts->sums);
+    if (pass->blocks != NULL)
+        pass->blocks[item] = parts->sums;
+    else
+        rer_ratio_sums_add(pass->sums, &parts->sums);
     if (pass->errors == NULL)
         return RER_OK;
     return rer_output_write(pass->errors, parts->columns, parts->block.count * pass->model->C * (int64_t)sizeof(float),
@@ -240,29 +244,45 @@ rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int6
     return status == RER_OK ? rer_output_npy_header(errors, "<f4", true, 2, shape, error) : status;
 }
 
+static rer_status run_pass(score_pass *pass, rer_error *error)
+{
+    const rer_model *model = pass->model;
+    rer_status status = rer_allocate(&pass->log_n, model->C, sizeof(float), "class sizes", error);
+    if (status != RER_OK)
+        return status;
+    for (int32_t c = 0; c < model->C; c++)
+        pass->log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
+    rer_job job = {
+        .stage = "scoring",
+        .from = pass->left_out ? .5 : 0,
+        .to = .97,
+        .items = rer_run_blocks(pass->run),
+        .scratch = scratch_bytes(pass),
+        .work = score_block,
+        .commit = commit_block,
+        .context = pass,
+    };
+    status = rer_pool_run(pass->run->pool, &job, error);
+    free(pass->log_n);
+    return status;
+}
+
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
                           rer_output *errors, rer_error *error)
 {
     rer_ratio_sums made = {0};
     score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made, .errors = errors};
-    rer_status status = rer_allocate(&pass.log_n, model->C, sizeof(float), "class sizes", error);
-    if (status != RER_OK)
-        return status;
-    for (int32_t c = 0; c < model->C; c++)
-        pass.log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
-    rer_job job = {
-        .stage = "scoring",
-        .from = left_out ? .5 : 0,
-        .to = .97,
-        .items = rer_run_blocks(run),
-        .scratch = scratch_bytes(&pass),
-        .work = score_block,
-        .commit = commit_block,
-        .context = &pass,
-    };
-    status = rer_pool_run(run->pool, &job, error);
+    rer_status status = run->data->parts.ask != NULL && errors == NULL
+                            ? rer_parts_score(&made, model, run, left_out, error)
+                            : run_pass(&pass, error);
     if (status == RER_OK)
         *sums = made;
-    free(pass.log_n);
     return status;
+}
+
+rer_status rer_score_blocks(rer_ratio_sums *blocks, const rer_model *model, const rer_run *run, bool left_out,
+                            rer_error *error)
+{
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .blocks = blocks};
+    return run_pass(&pass, error);
 }

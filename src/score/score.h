@@ -16,4 +16,8 @@ rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int6
 rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
                           rer_output *errors, rer_error *error);
 
+/* The same with the sums of each block, [blocks]. */
+rer_status rer_score_blocks(rer_ratio_sums *blocks, const rer_model *model, const rer_run *run, bool left_out,
+                            rer_error *error);
+
 #endif

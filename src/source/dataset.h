@@ -24,6 +24,7 @@ struct rer_dataset {
     rer_hog plan;                                /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
+    rer_parts parts;       /* who asks for rows that lie elsewhere; ask NULL: they are here */
     bool borrows_features; /* of a data set that this one leans on ... */
     int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
     rer_images images;     /* for people to look at; the rows themselves where they are pictures */

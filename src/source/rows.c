@@ -19,6 +19,11 @@ int32_t rer_dataset_classes(const rer_dataset *data)
     return data->labels.C;
 }
 
+const int32_t *rer_dataset_codes(const rer_dataset *data)
+{
+    return data->labels.codes;
+}
+
 const char *rer_dataset_class_name(const rer_dataset *data, int32_t c)
 {
     return c >= 0 && c < data->labels.C ? rer_text(&data->labels.names, c) : NULL;
@@ -54,6 +59,10 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
                                  rer_error *error)
 {
     const rer_array *array = &data->features;
+    if (data->parts.ask != NULL)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "the rows lie elsewhere, in parts: only an analysis with --reconstructor "
+                        "centroid can do with that");
     if (!data->hog)
         return rer_array_rows(array, first, count, out, scratch, error);
     int64_t rows = align(count * rer_array_row_bytes(array));

@@ -114,7 +114,7 @@ static void test_every_half(void **state)
 
 static void check_sums(const rer_kernels *kernels, int64_t n, const numbers *in)
 {
-    double squares = 0, dot = 0, dot_double = 0, sum[LONGEST], block[LONGEST];
+    double squares = 0, dot = 0, dot_double = 0, sum[LONGEST], block[LONGEST], square[LONGEST];
     for (int64_t j = 0; j < n; j++) {
         squares += (double)in->x[j] * (double)in->x[j];
         dot += (double)in->x[j] * (double)in->y[j];
@@ -125,11 +125,47 @@ static void check_sums(const rer_kernels *kernels, int64_t n, const numbers *in)
     assert_near("dot_f64", kernels, n, kernels->dot_f64(in->a, in->b, n), dot_double, 1e-11);
     memcpy(sum, in->a, sizeof sum);
     memcpy(block, in->a, sizeof block);
+    memcpy(square, in->a, sizeof square);
+    kernels->add_squares(square, in->x, 1.7, n);
     kernels->add_scaled(sum, in->x, 1.7, n);
     kernels->add_block(block, in->x, n);
     for (int64_t j = 0; j < LONGEST; j++) { /* and nothing past the end */
         assert_near("add_scaled", kernels, n, sum[j], j < n ? in->a[j] + 1.7 * (double)in->x[j] : in->a[j], 1e-14);
+        double scaled = 1.7 * (double)in->x[j];
+        assert_near("add_squares", kernels, n, square[j], in->a[j] + (j < n ? scaled * scaled : 0), 1e-13);
         assert_near("add_block", kernels, n, block[j], j < n ? in->a[j] + (double)in->x[j] : in->a[j], 1e-14);
+    }
+}
+
+/* Numbers of very different sizes, added in two orders: the bits are the same, and right. */
+static void check_orders(const rer_kernels *kernels, int64_t n, const numbers *in)
+{
+    enum { TERMS = 50 };
+    float terms[TERMS][LONGEST];
+    double pair[2][2][LONGEST] = {{{0}}}, rounded[2][LONGEST] = {{0}}, units[LONGEST], wide[LONGEST];
+    for (int64_t j = 0; j < n; j++) {
+        units[j] = ldexp(1, (int)(j % 7));
+        for (int t = 0; t < TERMS; t++) /* below 2^-6 of the units, down to 2^-50 */
+            terms[t][j] = (float)ldexp(fmod((double)in->x[(j + 31 * t) % LONGEST], 1), (int)(j % 7) - 7 - (5 * t) % 43);
+    }
+    for (int order = 0; order < 2; order++)
+        for (int t = 0; t < TERMS; t++) {
+            const float *term = terms[order == 0 ? t : TERMS - 1 - t];
+            for (int64_t j = 0; j < n; j++)
+                wide[j] = (double)term[j] / 3;
+            kernels->add_pair(pair[order][0], pair[order][1], wide, n);
+            kernels->add_rounded(rounded[order], term, 2, units, n);
+        }
+    for (int64_t j = 0; j < n; j++) {
+        long double sum = 0, third = 0;
+        for (int t = 0; t < TERMS; t++) {
+            sum += (long double)terms[t][j];
+            third += (long double)((double)terms[t][j] / 3);
+        }
+        assert_near("add_rounded", kernels, n, rounded[0][j], (double)sum, TERMS * 0x1p-53 * units[j]);
+        assert_true(rounded[0][j] == rounded[1][j]);
+        assert_near("add_pair", kernels, n, pair[0][0][j] + pair[0][1][j], (double)third, 2e-16 * fabs((double)third));
+        assert_true(pair[0][0][j] + pair[0][1][j] == pair[1][0][j] + pair[1][1][j]);
     }
 }
 
@@ -328,6 +364,7 @@ static void test_sums(void **state)
 {
     (void)state;
     for_all(check_sums);
+    for_all(check_orders);
     for_all(check_residual);
     for_all(check_direct);
 }

@@ -65,6 +65,37 @@ static void add_scaled(double *restrict sum, const float *restrict x, double sca
         sum[j] += scale * (double)x[j];
 }
 
+static void add_squares(double *restrict sum, const float *restrict x, double scale, int64_t n)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+        double value = scale * (double)x[j];
+        sum[j] += value * value;
+    }
+}
+
+/* Knuth's sum and its error; no product in it that could be fused. */
+static void add_pair(double *restrict sum, double *restrict rest, const double *restrict x, int64_t n)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+        double old = sum[j], made = old + x[j], taken = made - old;
+        rest[j] += (old - (made - taken)) + (x[j] - taken);
+        sum[j] = made;
+    }
+}
+
+/* Added to a large power of two, a number keeps the bits above its last place. */
+static void add_rounded(double *restrict sum, const float *restrict x, double unit, const double *restrict units,
+                        int64_t n)
+{
+#pragma omp simd
+    for (int64_t j = 0; j < n; j++) {
+        double above = unit * units[j];
+        sum[j] += ((double)x[j] + above) - above;
+    }
+}
+
 static void add_block(double *restrict sum, const float *restrict x, int64_t n)
 {
 #pragma omp simd
@@ -208,6 +239,9 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .half_to_float = half_to_float,
     .sum_squares = sum_squares,
     .add_scaled = add_scaled,
+    .add_squares = add_squares,
+    .add_pair = add_pair,
+    .add_rounded = add_rounded,
     .add_block = add_block,
     .residual_f32 = residual_f32,
     .residual_f64 = residual_f64,

@@ -1,0 +1,244 @@
+/* Answers of a part, where its rows are: the same passes over its blocks. */
+#include "parts/parts.h"
+
+#include "pipeline.h"
+
+#include <string.h>
+
+/* A part with all that a pass needs. */
+typedef struct working {
+    const rer_part *part;
+    const rer_tensors *task;
+    rer_options options;
+    rer_dataset *data;
+    rer_result *result;
+    rer_run run;
+} working;
+
+static rer_status check_codes(const rer_part *part, int64_t rows, int64_t C, rer_error *error)
+{
+    if (part->first < 0 || part->first % RER_PART_ROWS != 0)
+        return rer_fail(error, RER_BAD_USAGE, "the part begins at row %lld, which is no multiple of %d",
+                        (long long)part->first, RER_PART_ROWS);
+    for (int64_t i = 0; i < rows; i++)
+        if (part->codes[i] < -1 || part->codes[i] >= C)
+            return rer_fail(error, RER_BAD_USAGE, "the code %d of row %lld is no class of %lld", part->codes[i],
+                            (long long)(part->first + i), (long long)C);
+    return RER_OK;
+}
+
+static rer_status open_part(working *work, const rer_progress *progress, rer_error *error)
+{
+    int64_t D = 0, C = 0, drop_invalid = 0;
+    work->options = rer_options_default();
+    rer_status status = rer_exchange_integer(work->task, "features", 1, INT32_MAX, &D, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "classes", 1, INT32_MAX, &C, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "drop_invalid", 0, 1, &drop_invalid, error);
+    work->options.threads = work->part->threads;
+    work->options.drop_invalid = drop_invalid != 0;
+    if (status == RER_OK)
+        status = rer_dataset_wrap(&work->data, &work->part->rows, NULL, &work->options, error);
+    if (status == RER_OK && work->data->D != D)
+        status = rer_fail(error, RER_BAD_INPUT, "rows of a part have %lld features instead of %lld",
+                          (long long)work->data->D, (long long)D);
+    if (status == RER_OK)
+        status = check_codes(work->part, work->data->N, C, error);
+    if (status == RER_OK)
+        status = rer_result_make(&work->result, work->data->N, (int32_t)C, &work->options, error);
+    if (status != RER_OK)
+        return status;
+    memcpy(work->result->given, work->part->codes, (size_t)work->data->N * sizeof *work->part->codes);
+    status = rer_run_start(&work->run, work->result, work->data, &work->options, progress, error);
+    work->run.first_row = work->part->first;
+    return status;
+}
+
+/* ---- class sums and scatter ------------------------------------------------------------------ */
+
+static rer_status list_invalid(rer_sums_answer *answer, const working *work, rer_error *error)
+{
+    int64_t capacity = 0;
+    rer_status status = RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < work->run.N; i++)
+        if ((work->result->flags[i] & RER_FLAG_INVALID) != 0) {
+            status = rer_grow(&answer->invalid, &capacity, answer->n_invalid + 1, sizeof(int64_t), "rows", error);
+            if (status == RER_OK)
+                answer->invalid[answer->n_invalid++] = work->part->first + i;
+        }
+    return status;
+}
+
+static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working *work, rer_error *error)
+{
+    rer_normalizer normalizer = {0};
+    answer->rows = work->run.N;
+    rer_status status = rer_exchange_get_normalizer(&normalizer, work->task, work->run.D, error);
+    if (status == RER_OK)
+        status = rer_class_sums_make(&answer->sums, work->run.C, work->run.D, normalizer.kind == RER_MINMAX, error);
+    if (status == RER_OK)
+        status = rer_class_sums_add(&answer->sums, &normalizer, &work->run, error);
+    if (status == RER_OK)
+        status = list_invalid(answer, work, error);
+    if (status == RER_OK)
+        status = rer_exchange_put_sums(out, answer, error);
+    rer_normalizer_free(&normalizer);
+    return status;
+}
+
+/* The part's own among the sampled rows, with room for them. */
+static rer_status pick_sample(rer_row_sample *sample, const working *work, rer_error *error)
+{
+    int64_t *rows = NULL, count = 0, D = work->run.D;
+    rer_status status = rer_exchange_list(work->task, "sample.row", RER_I64, 0, &count, &rows, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        if (rows[i] >= work->part->first && rows[i] < work->part->first + work->run.N)
+            rows[sample->count++] = rows[i];
+    sample->row = rows;
+    if (status == RER_OK)
+        status = rer_allocate(&sample->x, sample->count * D, sizeof(float), "sampled rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&sample->scale, sample->count, sizeof(double), "sampled rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&sample->code, sample->count, sizeof(int32_t), "sampled rows", error);
+    return status;
+}
+
+static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, working *work, rer_error *error)
+{
+    int64_t C = work->run.C, D = work->run.D, wanted = 0;
+    double *scatter = NULL;
+    rer_normalizer normalizer = {0};
+    rer_class_moments moments = {0};
+    answer->D = D;
+    answer->rows = work->run.N;
+    rer_status status = rer_exchange_get_normalizer(&normalizer, work->task, D, error);
+    if (status == RER_OK)
+        status = rer_tensors_number(work->task, "spread", &moments.spread, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "scatter", 0, 1, &wanted, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "mean", RER_F64, 2, (int64_t[]){C, D}, &moments.mean, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "unit", RER_F64, 1, &D, &moments.unit, error);
+    if (status == RER_OK)
+        status = pick_sample(&answer->sample, work, error);
+    if (status == RER_OK && wanted != 0)
+        status = rer_allocate(&scatter, D * D, sizeof(double), "the covariance", error);
+    if (status == RER_OK)
+        status = rer_within_scatter(scatter, &answer->sample, &moments, &normalizer, &work->run, error);
+    if (status == RER_OK && scatter != NULL) { /* the rows of the triangle move together */
+        for (int64_t j = 1, at = 1; j < D; at += ++j)
+            memmove(scatter + at, scatter + j * D, (size_t)(j + 1) * sizeof *scatter);
+        answer->triangle = scatter;
+        scatter = NULL;
+    }
+    if (status == RER_OK)
+        status = rer_exchange_put_scatter(out, answer, error);
+    free(scatter);
+    rer_class_moments_free(&moments);
+    rer_normalizer_free(&normalizer);
+    return status;
+}
+
+/* ---- scores -------------------------------------------------------------------------------- */
+
+static rer_status read_model(rer_model **model, bool *left_out, const working *work, rer_error *error)
+{
+    rer_model *made = NULL;
+    unsigned char *bytes = NULL;
+    int64_t size = 0, is_left_out = 0, counted = 0;
+    rer_status status = rer_exchange_list(work->task, "model", RER_U8, 0, &size, &bytes, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "left_out", 0, 1, &is_left_out, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "counted", 0, 1, &counted, error);
+    if (status == RER_OK)
+        status = rer_model_unpack(&made, bytes, size, error);
+    free(bytes);
+    if (status == RER_OK && (made->C != work->run.C || made->D != work->run.D))
+        status = rer_fail(error, RER_BAD_INPUT, "a task's model has other classes or features than the task");
+    if (status != RER_OK) {
+        rer_model_free(made);
+        return status;
+    }
+    made->channel.counted = counted != 0;
+    *left_out = is_left_out != 0;
+    *model = made;
+    return RER_OK;
+}
+
+static rer_status put_scores(rer_tensors *out, const working *work, const rer_ratio_sums *blocks, int64_t *block_bytes,
+                             rer_error *error)
+{
+    const rer_result *result = work->result;
+    const int64_t *rows = &work->run.N;
+    *block_bytes = rer_run_blocks(&work->run) * (int64_t)sizeof *blocks;
+    rer_status status = rer_tensors_set_number(out, "first", (double)work->part->first, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(out, "rows", (double)*rows, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "own", RER_F32, 1, rows, result->own, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "other", RER_F32, 1, rows, result->other, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "logit", RER_F32, 1, rows, result->logit, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "suggested", RER_I32, 1, rows, result->suggested, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "blocks", RER_U8, 1, block_bytes, blocks, error);
+    return status;
+}
+
+static rer_status answer_scores(rer_tensors *out, rer_ratio_sums **blocks, working *work, rer_error *error)
+{
+    rer_model *model = NULL;
+    bool left_out = true;
+    int64_t block_bytes = 0;
+    rer_status status = read_model(&model, &left_out, work, error);
+    if (status == RER_OK)
+        status = rer_allocate(blocks, rer_run_blocks(&work->run), sizeof **blocks, "sums", error);
+    if (status == RER_OK)
+        status = rer_score_blocks(*blocks, model, &work->run, left_out, error);
+    if (status == RER_OK)
+        status = put_scores(out, work, *blocks, &block_bytes, error);
+    rer_model_free(model);
+    return status;
+}
+
+rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
+                           const rer_progress *progress, rer_error *error)
+{
+    rer_tensors *in = NULL, *out = NULL;
+    rer_sums_answer sums = {0};
+    rer_scatter_answer scatter = {0};
+    rer_ratio_sums *blocks = NULL;
+    working work = {.part = part};
+    rer_status status = rer_exchange_read(&in, task->data, task->size, "a part's task", error);
+    work.task = in;
+    if (status == RER_OK)
+        status = open_part(&work, progress, error);
+    if (status == RER_OK)
+        status = rer_exchange_begin(&out, rer_tensors_text(in, "stage"), error);
+    if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SUMS))
+        status = answer_sums(out, &sums, &work, error);
+    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCATTER))
+        status = answer_scatter(out, &scatter, &work, error);
+    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCORES))
+        status = answer_scores(out, &blocks, &work, error);
+    else if (status == RER_OK)
+        status =
+            rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", rer_tensors_text(in, "stage"));
+    if (status == RER_OK)
+        status = rer_tensors_pack(out, answer, size, error);
+    rer_pool_close(work.run.pool);
+    rer_sums_answer_free(&sums);
+    rer_scatter_answer_free(&scatter);
+    free(blocks);
+    rer_tensors_free(in);
+    rer_tensors_free(out);
+    rer_result_free(work.result);
+    rer_dataset_free(work.data);
+    return status;
+}

@@ -1,0 +1,72 @@
+/* Rows that lie elsewhere, in parts: the three passes over the data as tasks and answers.
+ *
+ *   pass          task                          answer of a part
+ *   class sums    normalisation                 its class sums
+ *   scatter       class means, sampled rows     its scatter, the sampled rows that it has
+ *   scores        the model                     its errors and scores, ratio sums of each block
+ *
+ * Both are named arrays (core/tensors.h) in memory. ask.c makes tasks and takes answers, where the
+ * analysis runs; answer.c makes answers, where the rows are; exchange.c has what both need. */
+#ifndef RER_PARTS_H
+#define RER_PARTS_H
+
+#include "core/tensors.h"
+#include "fit/moments.h"
+#include "score/score.h"
+
+/* What the passes do where run->data->parts.ask is set: as rer_class_sums_add, rer_within_scatter and
+ * rer_score_rows. Rows that are invalid get their flags. */
+rer_status rer_parts_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
+                                rer_error *error);
+rer_status rer_parts_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                             const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
+rer_status rer_parts_score(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
+                           rer_error *error);
+
+/* ---- exchange.c -------------------------------------------------------------------------- */
+
+#define RER_STAGE_SUMS "class sums"
+#define RER_STAGE_SCATTER "scatter"
+#define RER_STAGE_SCORES "scores"
+
+/* A task or an answer of a stage, and its reading; `what` is for messages. */
+rer_status rer_exchange_begin(rer_tensors **tensors, const char *stage, rer_error *error);
+rer_status rer_exchange_read(rer_tensors **tensors, const void *bytes, int64_t size, const char *what,
+                             rer_error *error);
+bool rer_exchange_is(const rer_tensors *tensors, const char *stage);
+
+/* A whole number that was set by rer_tensors_set_number, within low..high. */
+rer_status rer_exchange_integer(const rer_tensors *tensors, const char *key, int64_t low, int64_t high, int64_t *value,
+                                rer_error *error);
+/* Arrays of any length, [count] or [count, D]; none where there is no such array. */
+rer_status rer_exchange_list(const rer_tensors *tensors, const char *name, rer_dtype dtype, int64_t D, int64_t *count,
+                             void *out, rer_error *error);
+
+/* The normalisation, its range with it where it is known. */
+rer_status rer_exchange_put_normalizer(rer_tensors *tensors, const rer_normalizer *normalizer, int64_t D,
+                                       rer_error *error);
+rer_status rer_exchange_get_normalizer(rer_normalizer *normalizer, const rer_tensors *tensors, int64_t D,
+                                       rer_error *error);
+
+/* Class sums of `rows` rows, some of them invalid. What is put must stay until the tensors are packed. */
+typedef struct rer_sums_answer {
+    rer_class_sums sums;
+    int64_t rows;
+    int64_t *invalid; /* [n_invalid] their places in the whole */
+    int64_t n_invalid;
+} rer_sums_answer;
+rer_status rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer, rer_error *error);
+rer_status rer_exchange_get_sums(rer_sums_answer *answer, const rer_tensors *tensors, rer_error *error);
+void rer_sums_answer_free(rer_sums_answer *answer);
+
+/* Scatter and sampled rows. */
+typedef struct rer_scatter_answer {
+    int64_t D, rows;
+    double *triangle;      /* [D (D + 1) / 2] rows of the lower triangle, NULL: not asked for */
+    rer_row_sample sample; /* row: places in the whole, in any order */
+} rer_scatter_answer;
+rer_status rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer, rer_error *error);
+rer_status rer_exchange_get_scatter(rer_scatter_answer *answer, const rer_tensors *tensors, rer_error *error);
+void rer_scatter_answer_free(rer_scatter_answer *answer);
+
+#endif
