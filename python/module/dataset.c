@@ -128,6 +128,7 @@ static void free_dataset(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     rer_dataset_free(self->data);
     PyBuffer_Release(&self->features);
+    Py_XDECREF(self->ask);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
@@ -179,6 +180,15 @@ static PyObject *class_names(PyObject *object, PyObject *args)
     return list;
 }
 
+static PyObject *codes(PyObject *object, PyObject *args)
+{
+    (void)args;
+    const rer_dataset *data = ((dataset_object *)object)->data;
+    const int32_t *found = rer_dataset_codes(data);
+    int64_t bytes = found != NULL ? rer_dataset_rows(data) * (int64_t)sizeof *found : 0;
+    return PyBytes_FromStringAndSize((const char *)found, (Py_ssize_t)bytes);
+}
+
 static PyObject *ids(PyObject *object, PyObject *args)
 {
     (void)args;
@@ -214,6 +224,7 @@ static PyMethodDef methods[] = {
     {"set_class_names", set_class_names, METH_O, "set_class_names(names)\n--\n\nOne name for each sorted label."},
     {"set_ids", set_ids, METH_O, "set_ids(ids)\n--\n\nOne name for each row."},
     {"class_names", class_names, METH_NOARGS, "class_names()\n--\n\nNames of the classes, in their order."},
+    {"codes", codes, METH_NOARGS, "codes()\n--\n\nClass of each row, int32, as bytes."},
     {"ids", ids, METH_NOARGS, "ids()\n--\n\nNames of the rows; empty where none were given."},
     {"shape", shape, METH_NOARGS, "shape()\n--\n\n(rows, features)."},
     {"picture", picture, METH_NOARGS, "picture()\n--\n\n(height, width, channels) of pictures, else None."},

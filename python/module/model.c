@@ -3,6 +3,16 @@
 
 /* ---- models ------------------------------------------------------------------------------ */
 
+PyObject *wrap_model(PyObject *module, rer_model *model)
+{
+    model_object *self = make_object(module, offsetof(module_state, model));
+    if (self != NULL)
+        self->model = model;
+    else
+        rer_model_free(model);
+    return (PyObject *)self;
+}
+
 PyObject *load_model(PyObject *module, PyObject *args)
 {
     const char *path;
@@ -14,14 +24,7 @@ PyObject *load_model(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS
         status = rer_model_load(&model, path, &error);
     Py_END_ALLOW_THREADS
-    if (status != RER_OK)
-        return raise_error(&error);
-    model_object *self = make_object(module, offsetof(module_state, model));
-    if (self != NULL)
-        self->model = model;
-    else
-        rer_model_free(model);
-    return (PyObject *)self;
+    return status == RER_OK ? wrap_model(module, model) : raise_error(&error);
 }
 
 static void free_model(PyObject *object)
@@ -70,6 +73,7 @@ static PyObject *model_columns(PyObject *object, PyObject *args)
 
 static PyMethodDef model_methods[] = {
     {"save", save_model, METH_VARARGS, "save(path)\n--\n\nWrites a safetensors file."},
+    {"pack", model_pack, METH_NOARGS, "pack()\n--\n\nWhat save writes, as bytes."},
     {"class_names", model_class_names, METH_NOARGS, "class_names()\n--\n\nNames of the classes, in their order."},
     {"columns", model_columns, METH_NOARGS, "columns()\n--\n\nFeatures of the rows that it is for."},
     {NULL, NULL, 0, NULL},
@@ -118,6 +122,11 @@ PyObject *analyze(PyObject *module, PyObject *args)
     Py_BEGIN_ALLOW_THREADS(void)
         rer_analyze_errors(&result, ((dataset_object *)data)->data, &options, errors_path, &progress, &error);
     Py_END_ALLOW_THREADS
+    call_watcher *asked = &((dataset_object *)data)->asked;
+    if (result == NULL && asked->type != NULL) { /* an exception on the way to the parts tells more */
+        watcher = *asked;
+        *asked = (call_watcher){0};
+    }
     return finish_call(module, data, result, &watcher, &error);
 }
 

@@ -129,6 +129,12 @@ static PyMethodDef functions[] = {
     {"wrap_dataset", wrap_dataset, METH_VARARGS,
      "wrap_dataset(features, labels, options, path=None, offset=0)\n--\n\n"
      "A data set of buffers; the features are not copied, or read from the file that they map."},
+    {"apart_dataset", apart_dataset, METH_VARARGS,
+     "apart_dataset(rows, columns, labels, ask)\n--\n\nA data set in parts; ask(task, merge) gives their answers."},
+    {"part_answer", part_answer, METH_VARARGS,
+     "part_answer(rows, codes, first, threads, task)\n--\n\nThe answer of one part."},
+    {"part_merge", part_merge, METH_VARARGS, "part_merge(left, right)\n--\n\nOne answer of two."},
+    {"unpack_model", unpack_model, METH_VARARGS, "unpack_model(content)\n--\n\nA packed model."},
     {"load_model", load_model, METH_VARARGS, "load_model(path)\n--\n\nA saved model."},
     {"analyze", analyze, METH_VARARGS,
      "analyze(dataset, options, errors_path, progress)\n--\n\nrer_analyze: a Result."},

@@ -16,9 +16,17 @@ typedef struct module_state {
     PyTypeObject *dataset, *model, *result;
 } module_state;
 
+/* Progress and interrupts while the library works without the interpreter's lock. */
+typedef struct call_watcher {
+    PyObject *callable;                 /* progress(stage, fraction), or NULL */
+    PyObject *type, *value, *traceback; /* what it raised, or the signal handlers did */
+} call_watcher;
+
 typedef struct dataset_object {
     PyObject_HEAD rer_dataset *data;
     Py_buffer features; /* held as long as the data set points into it; obj NULL for files */
+    PyObject *ask;      /* ask(task, merge) -> answers, for rows that lie elsewhere; else NULL */
+    call_watcher asked; /* what it raised */
 } dataset_object;
 
 typedef struct model_object {
@@ -41,11 +49,6 @@ int read_options(rer_options *options, PyObject *dict);
  * dtype is none of ours. */
 int view_buffer(rer_view *view, Py_buffer *buffer, PyObject *object, const char *what);
 
-/* Progress and interrupts while the library works without the interpreter's lock. */
-typedef struct call_watcher {
-    PyObject *callable;                 /* progress(stage, fraction), or NULL */
-    PyObject *type, *value, *traceback; /* what it raised, or the signal handlers did */
-} call_watcher;
 bool watcher_report(void *context, const char *stage, double fraction);
 /* Ends a call: raises what the watcher caught, else the library's error; returns NULL. */
 PyObject *watcher_raise(call_watcher *watcher, const rer_error *error);
@@ -59,7 +62,14 @@ void *make_object(PyObject *module, size_t type_offset);
 extern PyType_Spec dataset_spec, model_spec, result_spec;
 PyObject *open_dataset(PyObject *module, PyObject *args);
 PyObject *wrap_dataset(PyObject *module, PyObject *args);
+PyObject *apart_dataset(PyObject *module, PyObject *args);
+PyObject *part_answer(PyObject *module, PyObject *args);
+PyObject *part_merge(PyObject *module, PyObject *args);
 PyObject *load_model(PyObject *module, PyObject *args);
+PyObject *unpack_model(PyObject *module, PyObject *args);
+PyObject *model_pack(PyObject *object, PyObject *args);
+/* A model of our own, freed where that fails. */
+PyObject *wrap_model(PyObject *module, rer_model *model);
 PyObject *analyze(PyObject *module, PyObject *args);
 PyObject *score(PyObject *module, PyObject *args);
 

@@ -1,7 +1,6 @@
 """Fitted models: new rows against old classes."""
 
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, Unpack
 
 from rer import _rer
@@ -79,19 +78,11 @@ class Model:
         return f"<rer.Model of {len(self._model.class_names()):,} classes, {self.n_features:,} features>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
-            path = os.path.join(folder, "model.safetensors")
-            self._model.save(path)
-            with open(path, "rb") as file:
-                return _restore, (file.read(), self._kind)
+        return _restore, (self._model.pack(), self._kind)
 
 
 def _restore(content: bytes, kind: "LabelKind") -> Model:
-    with tempfile.TemporaryDirectory(prefix="rer-") as folder:
-        path = os.path.join(folder, "model.safetensors")
-        with open(path, "wb") as file:
-            file.write(content)
-        return Model(_rer.load_model(path), kind)
+    return Model(_rer.unpack_model(content), kind)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

@@ -20,7 +20,7 @@ def _path(value: Any) -> str | None:
     return None if value is None else os.fspath(value)
 
 
-def _name_classes(data: _rer.Dataset, class_names: Any) -> None:
+def name_classes(data: _rer.Dataset, class_names: Any) -> None:
     if isinstance(class_names, Mapping):
         by_text = {str(label): str(name) for label, name in class_names.items()}
         class_names = [by_text.get(name, name) for name in data.class_names()]
@@ -76,7 +76,7 @@ def make_dataset(
             data = _rer.wrap_dataset(features, labels, texts, path, offset)
             pictures = features if data.picture() is not None else None
         if class_names is not None:
-            _name_classes(data, class_names)
+            name_classes(data, class_names)
             kind = "text"
         if ids is not None:
             data.set_ids([str(item) for item in ids])

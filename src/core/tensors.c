@@ -289,8 +289,9 @@ rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *
 {
     rer_tensors *made = NULL;
     rer_status status = rer_tensors_make(&made, error);
-    if (status == RER_OK)
-        status = rer_copy_text(&made->path, path, error);
+    if (made == NULL)
+        return status;
+    status = rer_copy_text(&made->path, path, error);
     if (status == RER_OK) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         status = fd < 0 ? rer_fail_errno(error, "%s", path) : read_file(made, fd, error);
@@ -312,8 +313,9 @@ rer_status rer_tensors_unpack(rer_tensors **tensors, const void *bytes, int64_t 
     const unsigned char *start = bytes;
     int64_t length = 0;
     rer_status status = rer_tensors_make(&made, error);
-    if (status == RER_OK)
-        status = rer_copy_text(&made->path, name, error);
+    if (made == NULL)
+        return status;
+    status = rer_copy_text(&made->path, name, error);
     if (status == RER_OK && size < 8)
         status = fail_file(name, too_short, error);
     if (status == RER_OK)

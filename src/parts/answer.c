@@ -29,13 +29,18 @@ static rer_status check_codes(const rer_part *part, int64_t rows, int64_t C, rer
 
 static rer_status open_part(working *work, const rer_progress *progress, rer_error *error)
 {
-    int64_t D = 0, C = 0, drop_invalid = 0;
+    int64_t D = 0, C = 0, drop_invalid = 0, probability = 0;
     work->options = rer_options_default();
     rer_status status = rer_exchange_integer(work->task, "features", 1, INT32_MAX, &D, error);
     if (status == RER_OK)
         status = rer_exchange_integer(work->task, "classes", 1, INT32_MAX, &C, error);
     if (status == RER_OK)
         status = rer_exchange_integer(work->task, "drop_invalid", 0, 1, &drop_invalid, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "probability", 0, RER_DENSITY, &probability, error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(work->task, "seed", 0, (int64_t)1 << 53, &work->options.seed, error);
+    work->options.probability = (int32_t)probability;
     work->options.threads = work->part->threads;
     work->options.drop_invalid = drop_invalid != 0;
     if (status == RER_OK)
@@ -184,6 +189,12 @@ static rer_status put_scores(rer_tensors *out, const working *work, const rer_ra
         status = rer_tensors_add(out, "other", RER_F32, 1, rows, result->other, error);
     if (status == RER_OK)
         status = rer_tensors_add(out, "logit", RER_F32, 1, rows, result->logit, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "margin", RER_F32, 1, rows, result->margin, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "removed", RER_F32, 1, rows, result->removed, error);
+    if (status == RER_OK && result->flipped != NULL)
+        status = rer_tensors_add(out, "flipped", RER_F32, 1, rows, result->flipped, error);
     if (status == RER_OK)
         status = rer_tensors_add(out, "suggested", RER_I32, 1, rows, result->suggested, error);
     if (status == RER_OK)

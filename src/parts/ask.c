@@ -47,6 +47,10 @@ static rer_status begin_task(rer_tensors **task, const char *stage, const rer_ru
         status = rer_tensors_set_number(*task, "classes", run->C, error);
     if (status == RER_OK)
         status = rer_tensors_set_number(*task, "drop_invalid", run->options->drop_invalid, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(*task, "probability", run->options->probability, error);
+    if (status == RER_OK)
+        status = rer_tensors_set_number(*task, "seed", (double)run->options->seed, error);
     return status;
 }
 
@@ -218,6 +222,12 @@ static rer_status take_scores(void *taker, const rer_message *message, rer_error
         status = take_column(result->other, "other", RER_F32, 4, first, rows, tensors, error);
     if (status == RER_OK)
         status = take_column(result->logit, "logit", RER_F32, 4, first, rows, tensors, error);
+    if (status == RER_OK)
+        status = take_column(result->margin, "margin", RER_F32, 4, first, rows, tensors, error);
+    if (status == RER_OK)
+        status = take_column(result->removed, "removed", RER_F32, 4, first, rows, tensors, error);
+    if (status == RER_OK && result->flipped != NULL)
+        status = take_column(result->flipped, "flipped", RER_F32, 4, first, rows, tensors, error);
     if (status == RER_OK)
         status = take_column(result->suggested, "suggested", RER_I32, 4, first, rows, tensors, error);
     for (int64_t i = first; status == RER_OK && i < first + rows; i++)

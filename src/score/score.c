@@ -81,7 +81,7 @@ static double log_add(double a, double b)
 /* A random class other than c, the same in every tile. */
 static int32_t flipped_label(const score_pass *pass, int64_t row, int32_t c)
 {
-    double u = rer_random_uniform(pass->run->options->seed, RER_RANDOM_FLIP, (uint64_t)row, 0);
+    double u = rer_random_uniform(pass->run->options->seed, RER_RANDOM_FLIP, (uint64_t)(pass->run->first_row + row), 0);
     int32_t other = (int32_t)(u * (pass->model->C - 1));
     return other + (other >= c);
 }

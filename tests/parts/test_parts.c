@@ -207,6 +207,11 @@ static void assert_same(const rer_result *a, const rer_result *b)
     assert_memory_equal(a->other, b->other, rows * 4);
     assert_memory_equal(a->logit, b->logit, rows * 4);
     assert_memory_equal(a->flags, b->flags, rows);
+    assert_memory_equal(a->margin, b->margin, rows * 4);
+    assert_memory_equal(a->removed, b->removed, rows * 4);
+    assert_true((a->flipped == NULL) == (b->flipped == NULL));
+    if (a->flipped != NULL)
+        assert_memory_equal(a->flipped, b->flipped, rows * 4);
     assert_memory_equal(a->classes, b->classes, (size_t)a->C * sizeof *a->classes);
     left.seconds = right.seconds = (rer_seconds){0};
     left.peak_memory = right.peak_memory = 0;
@@ -254,6 +259,8 @@ static void test_given_options(void **state)
     options.seed = 7;
     options.budget = 3;
     options.budget_percent = true;
+    check_cuts(&all, &options);
+    options.probability = RER_DENSITY;
     check_cuts(&all, &options);
     free_whole(&all);
 }
@@ -343,6 +350,8 @@ static void test_refused_messages(void **state)
     assert_int_equal(rer_tensors_set_number(tensors, "features", 2, NULL), RER_OK);
     assert_int_equal(rer_tensors_set_number(tensors, "classes", 2, NULL), RER_OK);
     assert_int_equal(rer_tensors_set_number(tensors, "drop_invalid", 0, NULL), RER_OK);
+    assert_int_equal(rer_tensors_set_number(tensors, "probability", 0, NULL), RER_OK);
+    assert_int_equal(rer_tensors_set_number(tensors, "seed", 0, NULL), RER_OK);
     assert_int_equal(rer_tensors_pack(tensors, &bytes, &size, NULL), RER_OK);
     rer_message task = {bytes, size};
     void *answer = NULL;

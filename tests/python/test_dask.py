@@ -1,0 +1,167 @@
+"""rer.dask against rer.analyze: the same bits, on threads and on clusters, through lost workers and with
+more data than a worker has memory."""
+import os
+import signal
+import threading
+import time
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import distributed
+import numpy as np
+import pandas
+import pytest
+
+import rer
+import rer.dask
+from conftest import clusters
+
+COLUMNS = ("rer", "mistakenness", "label_score", "is_label_issue", "own_error", "best_other_error",
+           "suggestion_probability", "predicted_label", "suggested_label", "given_label")
+VOLATILE = {"seconds", "peak_memory_bytes", "checksums"}
+
+
+def check_same(result, expected):
+    for name in COLUMNS:
+        np.testing.assert_array_equal(getattr(result, name), getattr(expected, name), name)
+    ours, theirs = (({k: v for k, v in r.summary.items() if k not in VOLATILE}) for r in (result, expected))
+    assert ours == theirs
+    assert repr(result.classes) == repr(expected.classes)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
+                                  memory_limit=0) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(3, timeout=60)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = clusters(n=9000, d=20, classes=5, planted=80)
+    y[100:130] = -1
+    return X, y, rer.analyze(X, y)
+
+
+@pytest.mark.parametrize("chunks", [(1024, 20), (4096, 20), (1000, 20), (777, 7), (9000, 20), (30, 20), (5000, 3)])
+def test_any_chunks(data, chunks):
+    X, y, expected = data
+    check_same(rer.dask.analyze(da.from_array(X, chunks=chunks), y), expected)
+
+
+@pytest.mark.parametrize("options", [{"normalize": "minmax"}, {"normalize": "none"}, {"shrinkage": .2, "budget": 50},
+                                     {"random_state": 3, "n_jobs": 2}])
+def test_options(data, options):
+    X, y, _ = data
+    expected = rer.analyze(X, y, **options)
+    expected.summary["options"]["threads"] = "0"
+    check_same(rer.dask.analyze(da.from_array(X, chunks=(2000, 20)), y, **options), expected)
+
+
+def test_dtypes_labels_and_frames(data):
+    X, y, expected = data
+    names = np.array(["a", "b", "c", "d", "e", ""])[y]
+    for dtype in ("f2", "f8", "i4"):
+        cast = (10 * X).astype(dtype)
+        check_same(rer.dask.analyze(da.from_array(cast, chunks=(3000, 20)), names), rer.analyze(cast, names))
+    check_same(rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), da.from_array(y, chunks=500)), expected)
+    frame = dd.from_pandas(pandas.DataFrame(X, columns=map(str, range(20))), npartitions=4)
+    check_same(rer.dask.analyze(frame, y), expected)
+    unknown = da.concatenate([da.from_array(X, chunks=(3000, 20))])
+    check_same(rer.dask.analyze(unknown[unknown[:, 0] > -np.inf], y), expected)
+    named = rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), y, class_names=list("vwxyz"), ids=range(9000))
+    assert named.suspects(1)[0]["given_label"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
+
+
+def test_invalid_rows_and_errors(data):
+    X, y, _ = data
+    broken = X.copy()
+    broken[[5, 4000, 8999], 3] = np.nan
+    chunked = da.from_array(broken, chunks=(1000, 20))
+    check_same(rer.dask.analyze(chunked, y, drop_invalid=True), rer.analyze(broken, y, drop_invalid=True))
+    with pytest.raises(ValueError, match=r"row (5|4000|8999), column 3 is NaN.*drop_invalid=True"):
+        rer.dask.analyze(chunked, y)
+    with pytest.raises(ValueError, match="reconstructor subspace"):
+        rer.dask.analyze(chunked, y, reconstructor="subspace")
+    with pytest.raises(ValueError, match="labels but 9000 rows"):
+        rer.dask.analyze(chunked, y[:-1])
+    with pytest.raises(TypeError, match="not a dask.array"):
+        rer.dask.analyze(X, y)
+    with pytest.raises(ValueError, match="3 dimensions"):
+        rer.dask.analyze(da.zeros((4, 4, 4)), y)
+    with pytest.raises(ZeroDivisionError):
+        rer.dask.analyze(chunked.map_blocks(lambda block: block / (1 // 0), dtype="f4", meta=np.empty((0, 0), "f4")), y)
+
+
+def test_model_of_the_cluster_is_a_model(data, tmp_path):
+    X, y, expected = data
+    result = rer.dask.analyze(da.from_array(X, chunks=(2048, 20)), y)
+    result.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(rer.load(tmp_path / "model.safetensors").score(X[:50]).rer,
+                                  expected.model.score(X[:50]).rer)
+    result.write(tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_processes(data, client):
+    X, y, expected = data
+    check_same(rer.dask.analyze(da.from_array(X, chunks=(1500, 20)), y), expected)
+
+
+def slow_block(block):
+    time.sleep(0.05)
+    return block
+
+
+def test_a_worker_is_killed_in_the_middle(data, client):
+    X, y, expected = data
+    chunked = da.from_array(X, chunks=(1024, 20)).map_blocks(slow_block, dtype=X.dtype)
+    killed = []
+
+    def kill():
+        time.sleep(0.4)
+        pid = client.run(os.getpid)
+        victim = next(iter(pid.values()))
+        os.kill(victim, signal.SIGKILL)
+        killed.append(victim)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    result = rer.dask.analyze(chunked, y)
+    thread.join()
+    assert killed
+    check_same(result, expected)
+
+
+def make_rows(start, rows, features):
+    """Rows that nobody holds: made from their place, by whoever needs them."""
+    random = np.random.default_rng(start)
+    labels = np.arange(start, start + rows) % 10
+    return 2 * np.eye(10, features, dtype="f4")[labels] + random.standard_normal((rows, features), dtype="f4")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_more_data_than_memory():
+    """512 MiB through workers that are killed at 380."""
+    N, D, each = 1 << 19, 256, 16384
+    assert N * D * 4 == 512 << 20
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                                  memory_limit="400MiB") as cluster, distributed.Client(cluster) as client:
+        blocks = [da.from_delayed(dask.delayed(make_rows, pure=True)(start, each, D), (each, D), "f4")
+                  for start in range(0, N, each)]
+        X, y = da.concatenate(blocks), np.arange(N) % 10
+        y[::1000] = (y[::1000] + 1) % 10
+        before = set(client.run(os.getpid).values())
+        result = rer.dask.analyze(X, y, normalize="none")
+        assert set(client.run(os.getpid).values()) == before, "no worker was lost"
+    assert result.n_samples == N
+    found = set(np.flatnonzero(result.is_label_issue))
+    assert len(found & set(range(0, N, 1000))) > 0.7 * N / 1000
