@@ -358,8 +358,6 @@ typedef struct rer_parts {
 
 RER_API rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, const rer_view *labels,
                                      const rer_parts *parts, rer_error *error);
-/* Class of each row, -1: no label; lives as long as the data set. NULL without labels. */
-RER_API const int32_t *rer_dataset_codes(const rer_dataset *data);
 
 typedef struct rer_part {
     rer_view rows;        /* [n, D] */

@@ -184,7 +184,7 @@ static PyObject *codes(PyObject *object, PyObject *args)
 {
     (void)args;
     const rer_dataset *data = ((dataset_object *)object)->data;
-    const int32_t *found = rer_dataset_codes(data);
+    const int32_t *found = rer_dataset_labels(data);
     int64_t bytes = found != NULL ? rer_dataset_rows(data) * (int64_t)sizeof *found : 0;
     return PyBytes_FromStringAndSize((const char *)found, (Py_ssize_t)bytes);
 }

@@ -19,11 +19,6 @@ int32_t rer_dataset_classes(const rer_dataset *data)
     return data->labels.C;
 }
 
-const int32_t *rer_dataset_codes(const rer_dataset *data)
-{
-    return data->labels.codes;
-}
-
 const char *rer_dataset_class_name(const rer_dataset *data, int32_t c)
 {
     return c >= 0 && c < data->labels.C ? rer_text(&data->labels.names, c) : NULL;
@@ -61,8 +56,8 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
     const rer_array *array = &data->features;
     if (data->parts.ask != NULL)
         return rer_fail(error, RER_BAD_USAGE,
-                        "the rows lie elsewhere, in parts: only an analysis with --reconstructor "
-                        "centroid can do with that");
+                        "the rows lie elsewhere, in parts, and cannot be read here; only the analysis itself (by the "
+                        "reconstructor centroid, without details) can do without");
     if (!data->hog)
         return rer_array_rows(array, first, count, out, scratch, error);
     int64_t rows = align(count * rer_array_row_bytes(array));
