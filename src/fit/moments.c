@@ -472,11 +472,13 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
     (void)error;
     const scatter_pass *pass = context;
     const loaded_block *loaded = scratch;
-    const double *unit = pass->moments != NULL ? pass->moments->unit : NULL;
+    if (pass->scatter == NULL)
+        return RER_OK;
+    const double *unit = pass->moments->unit;
     int64_t D = pass->run->D;
-    for (int64_t j = 0; pass->scatter != NULL && j < D; j++)
+    for (int64_t j = 0; j < D; j++)
         pass->run->kernels->add_rounded(pass->scatter + j * D, loaded->update + j * D, 2 * unit[j], unit, j + 1);
-    for (int64_t f = 0; pass->scatter != NULL && f < loaded->n_far; f++) {
+    for (int64_t f = 0; f < loaded->n_far; f++) {
         const double *r = loaded->far + f * D;
         for (int64_t j = 0; j < D; j++)
             for (int64_t k = 0; k <= j; k++) {

@@ -139,7 +139,7 @@ static rer_status take_scatter(void *taker, const rer_message *message, rer_erro
     for (int64_t i = 0; status == RER_OK && i < answer.sample.count; i++)
         status = place_row(collected, &answer.sample, i, error);
     const double *from = answer.triangle;
-    for (int64_t j = 0; status == RER_OK && from != NULL && j < D; j++)
+    for (int64_t j = 0; status == RER_OK && from != NULL && collected->scatter != NULL && j < D; j++)
         for (int64_t k = 0; k <= j; k++)
             collected->scatter[j * D + k] += *from++;
     collected->rows += answer.rows;

@@ -306,8 +306,9 @@ static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, cons
     if (status == RER_OK && (left->D != right.D || (left->triangle == NULL) != (right.triangle == NULL)))
         status = rer_fail(error, RER_BAD_INPUT, "these answers are not of the same task and cannot be merged");
     int64_t D = left->D;
-    for (int64_t i = 0; status == RER_OK && left->triangle != NULL && i < D * (D + 1) / 2; i++)
-        left->triangle[i] += right.triangle[i];
+    const double *from_triangle = right.triangle;
+    for (int64_t i = 0; status == RER_OK && from_triangle != NULL && left->triangle != NULL && i < D * (D + 1) / 2; i++)
+        left->triangle[i] += from_triangle[i];
     if (status == RER_OK)
         status = append(&into->row, into->count, from->row, from->count, sizeof(int64_t), error);
     if (status == RER_OK)
