@@ -6,11 +6,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What Python takes for one word of a metavar: "auto", "N", "0..1". */
+/* What Python takes for one word of a metavar: "auto", "N", "0..1", "R,R,...". */
 static const char *type_of_word(const char *word, size_t length, char *literal, size_t size)
 {
-    if (length == 1 && *word == 'N')
+    if (length == 1 && (*word == 'N' || *word == 'K'))
         return "int";
+    if (length == 4 && strncmp(word, "K..K", 4) == 0)
+        return "str";
+    if (length > 1 && strncmp(word, "N,", 2) == 0)
+        return "int | Sequence[int]";
+    if (length > 1 && strncmp(word, "R,", 2) == 0)
+        return "float | Sequence[float]";
+    if (memchr(word, ',', length) != NULL) /* several of these words */
+        return "str | Sequence[str]";
     if ((length == 1 && *word == 'X') || memchr(word, '.', length) != NULL)
         return "float";
     if (strspn(word, "abcdefghijklmnopqrstuvwxyz-_") >= length) {
@@ -25,10 +33,6 @@ static void put_type(FILE *file, const char *metavar)
     char literal[80];
     if (strcmp(metavar, "BYTES") == 0) {
         fputs("int | str", file);
-        return;
-    }
-    if (strcmp(metavar, "N,N,...") == 0) {
-        fputs("int | Sequence[int]", file);
         return;
     }
     for (const char *word = metavar; *word != 0;) {

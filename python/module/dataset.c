@@ -47,13 +47,47 @@ int view_buffer(rer_view *view, Py_buffer *buffer, PyObject *object, const char 
 
 /* ---- making them ------------------------------------------------------------------------- */
 
+/* {"features": "X.npy", "labels": "y.npy"} -> rer_files, whose texts live as long as the dict's. */
+static int read_files(rer_files *files, PyObject *dict)
+{
+#define FILE_NAMED(name)                                                                                               \
+    {                                                                                                                  \
+#name, offsetof(rer_files, name)                                                                               \
+    }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } known[] = {
+        FILE_NAMED(features),   FILE_NAMED(labels),  FILE_NAMED(label_column),     FILE_NAMED(class_names),
+        FILE_NAMED(ids),        FILE_NAMED(subsets), FILE_NAMED(class_embeddings), FILE_NAMED(images),
+        FILE_NAMED(pred_probs), FILE_NAMED(texts),   FILE_NAMED(groups),
+    };
+    PyObject *name, *value;
+    Py_ssize_t place = 0;
+    *files = (rer_files){0};
+    while (PyDict_Next(dict, &place, &name, &value)) {
+        const char *name_text = PyUnicode_AsUTF8AndSize(name, NULL);
+        const char *value_text = name_text != NULL ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
+        size_t i = 0, count = sizeof known / sizeof *known;
+        if (value_text == NULL)
+            return -1;
+        while (i < count && strcmp(known[i].name, name_text) != 0)
+            i++;
+        if (i == count) {
+            (void)PyErr_Format(PyExc_KeyError, "%s", name_text);
+            return -1;
+        }
+        *(const char **)(void *)((char *)files + known[i].offset) = value_text;
+    }
+    return 0;
+}
+
 PyObject *open_dataset(PyObject *module, PyObject *args)
 {
-    rer_files files = {0};
-    PyObject *dict;
+    rer_files files;
+    PyObject *paths, *dict;
     rer_options options;
-    if (!PyArg_ParseTuple(args, "szzzzO!", &files.features, &files.labels, &files.label_column, &files.class_names,
-                          &files.ids, &PyDict_Type, &dict) ||
+    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &paths, &PyDict_Type, &dict) || read_files(&files, paths) != 0 ||
         read_options(&options, dict) != 0)
         return NULL;
     dataset_object *self = make_object(module, offsetof(module_state, dataset));
@@ -70,20 +104,33 @@ PyObject *open_dataset(PyObject *module, PyObject *args)
     return raise_error(&error);
 }
 
-/* Labels are copied by the library; their buffer is not needed any longer. */
-static PyObject *give_labels(dataset_object *self, PyObject *object)
+typedef rer_status view_setter(rer_dataset *data, const rer_view *view, rer_error *error);
+
+/* Gives the data set an array. `kept`: where it points into it, the buffer to hold; NULL: it copies. */
+static PyObject *give_view(dataset_object *self, PyObject *object, const char *what, view_setter *setter,
+                           Py_buffer *kept)
 {
     rer_view view;
     Py_buffer buffer;
     rer_error error = {0};
     rer_status status;
-    if (view_buffer(&view, &buffer, object, "labels") != 0)
+    if (view_buffer(&view, &buffer, object, what) != 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-        status = rer_dataset_set_labels(self->data, &view, &error);
+        status = setter(self->data, &view, &error);
     Py_END_ALLOW_THREADS
+    if (status == RER_OK && kept != NULL) {
+        Py_buffer before = *kept;
+        *kept = buffer;
+        buffer = before;
+    }
     PyBuffer_Release(&buffer);
     return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
+static PyObject *give_labels(dataset_object *self, PyObject *object)
+{
+    return give_view(self, object, "labels", rer_dataset_set_labels, NULL);
 }
 
 PyObject *wrap_dataset(PyObject *module, PyObject *args)
@@ -128,6 +175,8 @@ static void free_dataset(PyObject *object)
     PyTypeObject *type = Py_TYPE(object);
     rer_dataset_free(self->data);
     PyBuffer_Release(&self->features);
+    PyBuffer_Release(&self->pred_probs);
+    PyBuffer_Release(&self->images);
     Py_XDECREF(self->ask);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
@@ -166,6 +215,83 @@ static PyObject *set_ids(PyObject *object, PyObject *ids)
     return set_texts((dataset_object *)object, ids, rer_dataset_set_ids);
 }
 
+static PyObject *set_texts_of_rows(PyObject *object, PyObject *texts)
+{
+    return set_texts((dataset_object *)object, texts, rer_dataset_set_texts);
+}
+
+static PyObject *set_pred_probs(PyObject *object, PyObject *array)
+{
+    dataset_object *self = (dataset_object *)object;
+    return give_view(self, array, "pred_probs", rer_dataset_set_pred_probs, &self->pred_probs);
+}
+
+static PyObject *set_images(PyObject *object, PyObject *array)
+{
+    dataset_object *self = (dataset_object *)object;
+    return give_view(self, array, "images", rer_dataset_set_images, &self->images);
+}
+
+static PyObject *set_subsets(PyObject *object, PyObject *array)
+{
+    return give_view((dataset_object *)object, array, "subsets", rer_dataset_set_subsets, NULL);
+}
+
+static PyObject *set_class_embeddings(PyObject *object, PyObject *array)
+{
+    return give_view((dataset_object *)object, array, "class_embeddings", rer_dataset_set_class_embeddings, NULL);
+}
+
+static PyObject *set_groups(PyObject *object, PyObject *array)
+{
+    dataset_object *self = (dataset_object *)object;
+    rer_error error = {0};
+    if (array != Py_None)
+        return give_view(self, array, "groups", rer_dataset_set_groups, NULL);
+    return rer_dataset_set_groups(self->data, NULL, &error) == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
+typedef rer_status path_opener(rer_dataset *data, const char *path, rer_error *error);
+
+static PyObject *open_path(PyObject *object, PyObject *args, path_opener *opener)
+{
+    const char *path;
+    rer_error error = {0};
+    rer_status status;
+    if (!PyArg_ParseTuple(args, "s", &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = opener(((dataset_object *)object)->data, path, &error);
+    Py_END_ALLOW_THREADS
+    return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
+static PyObject *open_images(PyObject *object, PyObject *args)
+{
+    return open_path(object, args, rer_dataset_open_images);
+}
+
+static PyObject *open_texts(PyObject *object, PyObject *args)
+{
+    return open_path(object, args, rer_dataset_open_texts);
+}
+
+static PyObject *cluster(PyObject *object, PyObject *args)
+{
+    PyObject *dict, *callable;
+    rer_options options;
+    if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dict, &callable) || read_options(&options, dict) != 0)
+        return NULL;
+    rer_error error = {0};
+    rer_status status;
+    call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
+    rer_progress progress = {.report = watcher_report, .context = &watcher};
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_dataset_cluster(((dataset_object *)object)->data, NULL, &options, &progress, &error);
+    Py_END_ALLOW_THREADS
+    return status == RER_OK && watcher.type == NULL ? Py_NewRef(Py_None) : watcher_raise(&watcher, &error);
+}
+
 static PyObject *class_names(PyObject *object, PyObject *args)
 {
     (void)args;
@@ -187,6 +313,22 @@ static PyObject *codes(PyObject *object, PyObject *args)
     const int32_t *found = rer_dataset_labels(data);
     int64_t bytes = found != NULL ? rer_dataset_rows(data) * (int64_t)sizeof *found : 0;
     return PyBytes_FromStringAndSize((const char *)found, (Py_ssize_t)bytes);
+}
+
+static PyObject *read_labels(PyObject *object, PyObject *args)
+{
+    const rer_dataset *data = ((dataset_object *)object)->data;
+    const char *path;
+    rer_error error = {0};
+    if (!PyArg_ParseTuple(args, "s", &path))
+        return NULL;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, rer_dataset_rows(data) * (Py_ssize_t)sizeof(int32_t));
+    if (bytes == NULL)
+        return NULL;
+    if (rer_dataset_read_labels((int32_t *)(void *)PyBytes_AsString(bytes), data, path, &error) == RER_OK)
+        return bytes;
+    Py_DECREF(bytes);
+    return raise_error(&error);
 }
 
 static PyObject *ids(PyObject *object, PyObject *args)
@@ -223,8 +365,18 @@ static PyMethodDef methods[] = {
     {"set_labels", set_labels, METH_O, "set_labels(labels)\n--\n\nGives each row a label."},
     {"set_class_names", set_class_names, METH_O, "set_class_names(names)\n--\n\nOne name for each sorted label."},
     {"set_ids", set_ids, METH_O, "set_ids(ids)\n--\n\nOne name for each row."},
+    {"set_texts", set_texts_of_rows, METH_O, "set_texts(texts)\n--\n\nOne text for each row, for the report."},
+    {"open_texts", open_texts, METH_VARARGS, "open_texts(path)\n--\n\nThe same from a file."},
+    {"set_images", set_images, METH_O, "set_images(images)\n--\n\nOne picture for each row, for the report."},
+    {"open_images", open_images, METH_VARARGS, "open_images(path)\n--\n\nThe same from files."},
+    {"set_pred_probs", set_pred_probs, METH_O, "set_pred_probs(array)\n--\n\nProbabilities [N, C] to be pooled."},
+    {"set_subsets", set_subsets, METH_O, "set_subsets(array)\n--\n\nThe group of each row, for the details."},
+    {"set_groups", set_groups, METH_O, "set_groups(array)\n--\n\nRows left out together; None: near-duplicates."},
+    {"set_class_embeddings", set_class_embeddings, METH_O, "set_class_embeddings(array)\n--\n\nOne [C, D] a class."},
+    {"cluster", cluster, METH_VARARGS, "cluster(options, progress)\n--\n\nMakes the labels by k-means."},
     {"class_names", class_names, METH_NOARGS, "class_names()\n--\n\nNames of the classes, in their order."},
     {"codes", codes, METH_NOARGS, "codes()\n--\n\nClass of each row, int32, as bytes."},
+    {"read_labels", read_labels, METH_VARARGS, "read_labels(path)\n--\n\nA file's labels as classes of these."},
     {"ids", ids, METH_NOARGS, "ids()\n--\n\nNames of the rows; empty where none were given."},
     {"shape", shape, METH_NOARGS, "shape()\n--\n\n(rows, features)."},
     {"picture", picture, METH_NOARGS, "picture()\n--\n\n(height, width, channels) of pictures, else None."},

@@ -125,7 +125,7 @@ static PyMethodDef functions[] = {
     {"options", list_options, METH_VARARGS,
      "options(command)\n--\n\nThe options of a command: (name, metavar, default, help, is_flag, only_for) of each."},
     {"open_dataset", open_dataset, METH_VARARGS,
-     "open_dataset(features, labels, label_column, class_names, ids, options)\n--\n\nA data set of files."},
+     "open_dataset(files, options)\n--\n\nA data set of files: {\"features\": path, \"labels\": path, ...}."},
     {"wrap_dataset", wrap_dataset, METH_VARARGS,
      "wrap_dataset(features, labels, options, path=None, offset=0)\n--\n\n"
      "A data set of buffers; the features are not copied, or read from the file that they map."},
@@ -139,6 +139,14 @@ static PyMethodDef functions[] = {
     {"analyze", analyze, METH_VARARGS,
      "analyze(dataset, options, errors_path, progress)\n--\n\nrer_analyze: a Result."},
     {"score", score, METH_VARARGS, "score(model, dataset, options, errors_path, progress)\n--\n\nrer_score: a Result."},
+    {"scale", scale, METH_VARARGS, "scale(dataset, options, progress)\n--\n\nrer_scale: a Study."},
+    {"bench", bench, METH_VARARGS,
+     "bench(dataset, detectors, human, options, progress)\n--\n\n"
+     "rer_bench_run: a Study. human: (name, int32 codes of all rows) of each."},
+    {"compare", compare, METH_VARARGS, "compare(folders, column, error_rates, options)\n--\n\nrer_compare: a Study."},
+    {"plant_noise", plant_noise, METH_VARARGS,
+     "plant_noise(noisy, given, target, classes, options)\n--\n\n"
+     "rer_noise_plant on int32 arrays [N], of which noisy is filled; how many changed."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -152,7 +160,7 @@ static int execute(PyObject *module)
 {
     module_state *state = PyModule_GetState(module);
     if (add_type(module, &state->dataset, &dataset_spec) != 0 || add_type(module, &state->model, &model_spec) != 0 ||
-        add_type(module, &state->result, &result_spec) != 0)
+        add_type(module, &state->result, &result_spec) != 0 || add_type(module, &state->study, &study_spec) != 0)
         return -1;
     return PyModule_AddStringConstant(module, "version", rer_version());
 }
@@ -163,6 +171,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(state->dataset);
     Py_VISIT(state->model);
     Py_VISIT(state->result);
+    Py_VISIT(state->study);
     return 0;
 }
 
@@ -172,6 +181,7 @@ static int clear(PyObject *module)
     Py_CLEAR(state->dataset);
     Py_CLEAR(state->model);
     Py_CLEAR(state->result);
+    Py_CLEAR(state->study);
     return 0;
 }
 

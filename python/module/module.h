@@ -1,5 +1,5 @@
-/* The extension module rer._rer: librer for the Python code beside it. Three objects (Dataset,
- * Model, Result) own one pointer of the library each; calls give the lock of the interpreter up
+/* The extension module rer._rer: librer for the Python code beside it. Four objects (Dataset,
+ * Model, Result, Study) own one pointer of the library each; calls give the lock of the interpreter up
  * while the library works. Only the stable interface of Python 3.11 is used (abi3). */
 #ifndef RER_MODULE_H
 #define RER_MODULE_H
@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 typedef struct module_state {
-    PyTypeObject *dataset, *model, *result;
+    PyTypeObject *dataset, *model, *result, *study;
 } module_state;
 
 /* Progress and interrupts while the library works without the interpreter's lock. */
@@ -24,7 +24,8 @@ typedef struct call_watcher {
 
 typedef struct dataset_object {
     PyObject_HEAD rer_dataset *data;
-    Py_buffer features; /* held as long as the data set points into it; obj NULL for files */
+    /* Held as long as the data set points into them; obj NULL for files, and where there are none. */
+    Py_buffer features, pred_probs, images;
     PyObject *ask;      /* ask(task, merge) -> answers, for rows that lie elsewhere; else NULL */
     call_watcher asked; /* what it raised */
 } dataset_object;
@@ -59,7 +60,7 @@ const char **read_texts(PyObject *sequence, Py_ssize_t *count, PyObject **keep);
 /* A new object of the type at this offset of module_state. */
 void *make_object(PyObject *module, size_t type_offset);
 
-extern PyType_Spec dataset_spec, model_spec, result_spec;
+extern PyType_Spec dataset_spec, model_spec, result_spec, study_spec;
 PyObject *open_dataset(PyObject *module, PyObject *args);
 PyObject *wrap_dataset(PyObject *module, PyObject *args);
 PyObject *apart_dataset(PyObject *module, PyObject *args);
@@ -72,5 +73,9 @@ PyObject *model_pack(PyObject *object, PyObject *args);
 PyObject *wrap_model(PyObject *module, rer_model *model);
 PyObject *analyze(PyObject *module, PyObject *args);
 PyObject *score(PyObject *module, PyObject *args);
+PyObject *scale(PyObject *module, PyObject *args);
+PyObject *bench(PyObject *module, PyObject *args);
+PyObject *compare(PyObject *module, PyObject *args);
+PyObject *plant_noise(PyObject *module, PyObject *args);
 
 #endif

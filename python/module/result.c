@@ -46,6 +46,20 @@ static PyObject *result_write(PyObject *object, PyObject *args)
     return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
 }
 
+static PyObject *result_report(PyObject *object, PyObject *args)
+{
+    result_object *self = (result_object *)object;
+    const char *path;
+    rer_error error = {0};
+    rer_status status;
+    if (!PyArg_ParseTuple(args, "s", &path))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_result_report(self->result, data_of(self), path, &error);
+    Py_END_ALLOW_THREADS
+    return status == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
 static PyObject *result_model(PyObject *object, PyObject *args)
 {
     (void)args;
@@ -301,6 +315,7 @@ static PyObject *result_data(PyObject *object, PyObject *args)
 static PyMethodDef result_methods[] = {
     {"json", result_json, METH_NOARGS, "json()\n--\n\nsummary.json as text."},
     {"write", result_write, METH_VARARGS, "write(folder)\n--\n\nWrites the four output files."},
+    {"report", result_report, METH_VARARGS, "report(path)\n--\n\nWrites report.html alone."},
     {"model", result_model, METH_NOARGS, "model()\n--\n\nThe fitted model, or None."},
     {"summary", result_summary, METH_NOARGS, "summary()\n--\n\nThe numbers of the whole data set."},
     {"fill", result_fill, METH_O, "fill(columns)\n--\n\nFills arrays [N], given by the name of the column."},

@@ -5,12 +5,17 @@
     r                           # what was found
     r.suspects(20)              # the labels to look at first
     r.to_frame()                # a row for each sample
-    r.report("report.html")
+    r.report("report.html", images="pictures/")
     r.save("model.safetensors")
     rer.load("model.safetensors").score(X2, y2)
 
 Every sample is compared with each class as the class looks without that sample, in closed form.
 `X` is best taken from the last layer but one of a trained network.
+
+    rer.scale(X, y)             # would more data help?
+    rer.compare([r, other])     # two runs, versions of labels or data sets side by side
+    rer.bench(X, y)             # which detector finds planted mistakes in these data
+    rer.noise(y, rate=.1)       # labels with mistakes, to try things on
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +25,7 @@ from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
 from rer._result import Result
 from rer._rer import version as __version__
+from rer._studies import Bench, Comparison, Noise, Scaling, bench, compare, noise, scale
 from rer._table import Table
 
 if TYPE_CHECKING:
@@ -27,17 +33,25 @@ if TYPE_CHECKING:
     from rer.sklearn import RerDetector as RerDetector
 
 __all__ = [
+    "Bench",
+    "Comparison",
     "Model",
+    "Noise",
     "RerClassifier",
     "RerDetector",
     "Result",
+    "Scaling",
     "Table",
     "__version__",
     "analyze",
+    "bench",
+    "compare",
     "find_label_issues",
     "get_label_quality_scores",
     "load",
+    "noise",
     "options",
+    "scale",
 ]
 
 # Names that need another package, and where they are: loaded when they are asked for.
@@ -64,9 +78,9 @@ def options(command: str = "analyze") -> Table:
     """
     import numpy as np
 
-    from rer import _rer
+    from rer._keywords import rows_of
 
-    rows = _rer.options(command)
+    rows = rows_of(command)
     return Table(
         {
             "keyword": np.array([row[0].replace("-", "_") for row in rows], dtype=object),

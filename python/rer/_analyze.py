@@ -22,6 +22,12 @@ def analyze(
     vectors: str | None = None,
     class_names: Any = None,
     ids: Any = None,
+    images: Any = None,
+    texts: Any = None,
+    subsets: Any = None,
+    groups: Any = None,
+    pred_probs: Any = None,
+    class_embeddings: Any = None,
     errors: str | os.PathLike[str] | None = None,
     progress: Progress = None,
     n_jobs: int | None = None,
@@ -32,13 +38,21 @@ def analyze(
 
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
         torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
-        .csv or IDX file, or a table: pandas, pyarrow, Hugging Face datasets, .parquet. float16, float32 and float64 in C order are read where they are, not copied.
+        .csv or IDX file, or a table: pandas, pyarrow, Hugging Face datasets, .parquet. float16, float32 and
+        float64 in C order are read where they are, not copied.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
         mean that a row has no label and wants one suggested. Or the path of a file of labels.
     label_column: where X is a table with named columns, the one of the labels.
     vectors: where X is a table, the column that holds a vector in each row.
     class_names: names in the order of the sorted labels, or {label: name}.
     ids: a name for each row, carried through to the outputs; for a table, the name of a column.
+    images: a picture of each row for the report: uint8 [N, H, W] or [N, H, W, 1..4], names of files, a folder.
+    texts: a text of each row for the report; or a file of them.
+    subsets: a group for each row (split, source, annotator): difficulty and noise of each, in write's files.
+    groups: rows that are left out together, as copies and frames of a video are; "duplicates": as found.
+    pred_probs: your own out-of-sample probabilities [N, C], classes sorted: pooled with ours by what they are worth.
+    class_embeddings: [C, D], classes sorted, for detector="zeroshot".
+        Of a table, subsets, groups and texts may be names of columns; with X a path, all may be paths.
     errors: a path; all errors go there, a .npy file [C, N].
     progress: True or False for a bar or none; None: one where somebody watches and it takes long; or a
         function of the stage and the share that is done. What it raises ends the analysis.
@@ -59,10 +73,27 @@ def analyze(
     >>> rer.analyze(X, y, budget="2%").n_issues      # or flag exactly the worst 2 %
     6
     """
-    texts = option_texts(options, n_jobs, random_state)
+    settings = option_texts(options, n_jobs, random_state)
     source = make_dataset(
-        X, y, texts, label_column=label_column, vectors=vectors, class_names=class_names, ids=ids
+        X,
+        y,
+        settings,
+        label_column=label_column,
+        vectors=vectors,
+        class_names=class_names,
+        ids=ids,
+        images=images,
+        texts=texts,
+        subsets=subsets,
+        groups=groups,
+        pred_probs=pred_probs,
+        class_embeddings=class_embeddings,
     )
     with Bar(progress) as bar, python_messages():
-        result = _rer.analyze(source.data, texts, None if errors is None else os.fspath(errors), bar.report)
+        if settings.get("clusters", "0") != "0":
+            if source.data.codes():
+                raise ValueError("labels are given, and clusters would make others; drop one of the two")
+            source.data.cluster(settings, bar.report)
+            source = source._replace(kind="integer")
+        result = _rer.analyze(source.data, settings, None if errors is None else os.fspath(errors), bar.report)
     return Result(result, source.kind, source.pictures)

@@ -15,7 +15,7 @@ def is_path(value: object) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
-def _from_tensor(value: Any) -> Array | None:
+def _from_tensor(value: Any, what: str) -> Array | None:
     """A view of a tensor of another library through DLPack, or None where it cannot be had."""
     if hasattr(value, "detach"):  # torch: gradients stay behind
         value = value.detach()
@@ -23,7 +23,7 @@ def _from_tensor(value: Any) -> Array | None:
         device = value.__dlpack_device__()
         if device[0] not in (1, 3):  # neither plain nor pinned memory of the host
             raise TypeError(
-                f"X is on device {tuple(device)}; bring it to the host's memory first, as with .cpu() or jax.device_get"
+                f"{what} is on device {tuple(device)}; bring it to the host's memory first, as with .cpu() or jax.device_get"
             )
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, AttributeError, ValueError):
@@ -31,10 +31,10 @@ def _from_tensor(value: Any) -> Array | None:
         return np.asarray(value.float()) if hasattr(value, "float") else None
 
 
-def as_array(value: Any) -> Array:
+def as_array(value: Any, what: str = "X") -> Array:
     """A numpy array without a copy where that can be."""
     if value is None:
-        raise TypeError("X is None; an array is needed")
+        raise TypeError(f"{what} is None; an array is needed")
     if isinstance(value, np.ndarray) and np.any(getattr(value, "mask", False)):  # np.ma
         empty: object = "" if value.dtype.kind in "US" else np.nan
         masked: Any = value if value.dtype.kind in "USf" else value.astype(float)
@@ -44,7 +44,7 @@ def as_array(value: Any) -> Array:
     if hasattr(value, "toarray"):
         raise TypeError(f"{type(value).__name__}: sparse matrices are not supported; give X.toarray()")
     if hasattr(value, "__dlpack_device__"):
-        array = _from_tensor(value)
+        array = _from_tensor(value, what)
         if array is not None:
             return array
     if hasattr(value, "to_numpy"):
@@ -59,20 +59,20 @@ def _native(array: Array) -> Array:
     return np.ascontiguousarray(array) if array.ndim > 0 else array.reshape(1)
 
 
-def _stack(array: Array) -> Array:
+def _stack(array: Array, what: str) -> Array:
     """A column of vectors [N] of objects -> [N, D]."""
     try:
         stacked = np.stack([np.asarray(row, dtype=np.float64 if isinstance(row, list) else None) for row in array])
     except (TypeError, ValueError) as error:
-        raise TypeError(f"X: its rows are not numbers, or differ in length: {error}") from None
+        raise TypeError(f"{what}: its rows are not numbers, or differ in length: {error}") from None
     return stacked
 
 
-def feature_array(value: Any) -> Array:
+def feature_array(value: Any, what: str = "X") -> Array:
     """[N, D] of numbers, or pictures, as the library reads them; float16, 32, 64 are not copied."""
-    array = as_array(value)
+    array = as_array(value, what)
     if array.dtype.kind == "O" and array.ndim == 1 and len(array) > 0:
-        array = _stack(array)
+        array = _stack(array, what)
     if array.dtype.kind == "b":
         array = _native(array).view(np.uint8)
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
@@ -83,9 +83,9 @@ def feature_array(value: Any) -> Array:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise TypeError(f"X holds objects that are no numbers: {error}") from None
+            raise TypeError(f"{what} holds objects that are no numbers: {error}") from None
     if array.dtype.kind not in "fiu":
-        raise TypeError(f"X: dtype {array.dtype} is not supported; features are numbers")
+        raise TypeError(f"{what}: dtype {array.dtype} is not supported; features are numbers")
     return _native(array)
 
 
@@ -138,7 +138,7 @@ def _whole_numbers(present: list[int], missing: npt.NDArray[np.bool_]) -> Array:
     return filled
 
 
-def _object_labels(array: Array) -> tuple[Array, LabelKind]:
+def _object_labels(array: Array, what: str) -> tuple[Array, LabelKind]:
     missing = np.fromiter((_is_missing(value) for value in array), bool, len(array))
     present = [value for value, lacks in zip(array.tolist(), missing, strict=True) if not lacks]
     kinds = {
@@ -160,21 +160,21 @@ def _object_labels(array: Array) -> tuple[Array, LabelKind]:
         return filled, "text"
     if kinds in ({"integer"}, {"bool"}):
         return _whole_numbers([int(value) for value in present], missing), "bool" if kinds == {"bool"} else "integer"
-    raise TypeError(f"y: labels are integers or texts, all of one kind; these are: {', '.join(sorted(kinds)) or 'none'}")
+    raise TypeError(f"{what}: labels are integers or texts, all of one kind; these are: {', '.join(sorted(kinds)) or 'none'}")
 
 
-def label_array(value: Any) -> tuple[Array, LabelKind]:
+def label_array(value: Any, what: str = "y") -> tuple[Array, LabelKind]:
     """Labels as the library reads them, and what they are to come back as."""
     if hasattr(value, "categories") and hasattr(value, "codes"):  # pandas.Categorical
         value = np.asarray(value)
-    array = as_array(value)
+    array = as_array(value, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     kind = array.dtype.kind
     if kind == "T":  # numpy's strings of any length
         array, kind = array.astype(object), "O"
     if kind == "O" and array.ndim == 1:
-        array, label_kind = _object_labels(array)
+        array, label_kind = _object_labels(array, what)
         return _native(array), label_kind
     if kind == "b":
         return _native(array).view(np.uint8), "bool"
@@ -184,7 +184,7 @@ def label_array(value: Any) -> tuple[Array, LabelKind]:
         return _native(array), "integer"
     if kind in "US":
         return _native(array), "text"
-    raise TypeError(f"y: dtype {array.dtype} is not supported; labels are integers or texts")
+    raise TypeError(f"{what}: dtype {array.dtype} is not supported; labels are integers or texts")
 
 
 def class_values(names: list[str], kind: LabelKind) -> Array:

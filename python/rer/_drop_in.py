@@ -16,9 +16,9 @@ _METHODS = ("self_confidence", "normalized_margin", "confidence_weighted_entropy
 
 def _analyze(labels: Any, pred_probs: Any, features: Any, n_jobs: int | None, options: Any) -> Result:
     if features is None:
-        hint = "; pred_probs are not looked at" if pred_probs is not None else ""
+        hint = "; pred_probs are pooled with what they say" if pred_probs is not None else ""
         raise TypeError(f"features are needed: find_label_issues(labels, features=X){hint}")
-    return analyze(features, labels, n_jobs=n_jobs, progress=False, **options)
+    return analyze(features, labels, pred_probs=pred_probs, n_jobs=n_jobs, progress=False, **options)
 
 
 def _quality(result: Result, method: str) -> npt.NDArray[np.float64]:
@@ -91,7 +91,8 @@ def find_label_issues(
         takes each class's estimated number of wrong labels; "both" wants both; "predicted_neq_given" takes the
         labels whose nearest class is another one; "low_self_confidence" and "low_normalized_margin" take the
         estimated number of wrong labels by that score.
-    pred_probs, confident_joint and rank_by_kwargs are accepted and not looked at.
+    pred_probs are not needed; where they are given they are pooled with what the features say.
+    confident_joint and rank_by_kwargs are accepted and not looked at.
 
     >>> import numpy as np, rer
     >>> y = np.arange(300) % 3
@@ -141,7 +142,8 @@ def get_label_quality_scores(
 
     "self_confidence" and "confidence_weighted_entropy" are the probability that the label is right;
     "normalized_margin" is 1 / (1 + rer), .5 where the best other class is as near as the own one.
-    pred_probs and adjust_pred_probs are accepted and not looked at. A row without a label has NaN.
+    pred_probs are not needed; where they are given they are pooled with what the features say.
+    adjust_pred_probs is accepted and not looked at. A row without a label has NaN.
 
     >>> import numpy as np, rer
     >>> y = np.arange(300) % 3

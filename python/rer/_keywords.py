@@ -32,12 +32,32 @@ def _default(text: str, is_flag: bool) -> object:
     return text
 
 
+# As cli/*.c have it (a test compares): what of the table a command has no use for, or all that it has.
+_REFUSED = {"scale": ("threshold", "budget")}
+_ACCEPTED = {
+    "noise": ("type", "rate", "threads", "memory", "seed"),
+    "bench": (
+        *("noise", "rates", "seeds", "bootstrap"),
+        *("features", "drop-invalid", "threads", "memory", "seed"),
+    ),
+    "compare": ("mode",),
+}
+
+
+def rows_of(command: str) -> list[tuple[str, str, str, str, bool, str | None]]:
+    """The rows of the table that a command, and the function of its name, has."""
+    accepted, refused = _ACCEPTED.get(command), _REFUSED.get(command, ())
+    return [
+        row
+        for row in _rer.options(command)
+        if (accepted is None or row[0] in accepted) and row[0] not in refused
+    ]
+
+
 @functools.cache
 def table(command: str = "analyze") -> dict[str, Option]:
     """The options of a command by keyword: drop_invalid."""
-    return {
-        row[0].replace("-", "_"): Option(row[0], row[4], _default(row[2], row[4])) for row in _rer.options(command)
-    }
+    return {row[0].replace("-", "_"): Option(row[0], row[4], _default(row[2], row[4])) for row in rows_of(command)}
 
 
 # The options that still mean something when a model is there already.
@@ -131,8 +151,15 @@ def show_keywords(function: _Function) -> _Function:
     return function
 
 
+# Arguments that the command has as files.
+_FILES: tuple[str, ...] = ("class_embeddings", "class_names", "column", "detectors", "error_rates", "groups")
+_FILES += ("human", "ids", "images", "label_column", "pred_probs", "subsets", "texts")
+
+
 def _keyword_of(match: re.Match[str]) -> str:
     keyword = match[1].replace("-", "_")
+    if keyword in _FILES:
+        return keyword
     for command in ("analyze", "noise", "bench", "scale", "compare"):
         if option := table(command).get(keyword):
             return f"{keyword}=True" if option.is_flag else keyword
@@ -146,7 +173,7 @@ def python_messages() -> Iterator[None]:
         yield
     except (ValueError, OSError, MemoryError) as error:
         message = str(error)
-        translated = re.sub(r"--([a-z][a-z-]*)", _keyword_of, message)
+        translated = re.sub(r"--([a-z][a-z-]*)(?: FILE)?", _keyword_of, message)
         if translated == message:
             raise
         raise type(error)(translated) from None

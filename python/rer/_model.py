@@ -58,6 +58,8 @@ class Model:
         label_column: str | None = None,
         vectors: str | None = None,
         ids: Any = None,
+        images: Any = None,
+        texts: Any = None,
         errors: str | os.PathLike[str] | None = None,
         progress: Progress = None,
         n_jobs: int | None = None,
@@ -67,11 +69,13 @@ class Model:
 
         Of the options only threshold, budget, features, drop_invalid, threads and memory apply here.
         """
-        texts = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
-        source = make_dataset(X, y, texts, label_column=label_column, vectors=vectors, ids=ids)
+        settings = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
+        source = make_dataset(
+            X, y, settings, label_column=label_column, vectors=vectors, ids=ids, images=images, texts=texts
+        )
         with Bar(progress) as bar, python_messages():
             path = None if errors is None else os.fspath(errors)
-            result = _rer.score(self._model, source.data, texts, path, bar.report)
+            result = _rer.score(self._model, source.data, settings, path, bar.report)
         return Result(result, self._kind, source.pictures)
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from rer import _rer
 from rer._arrays import Array, class_values, labels_of
 from rer._keywords import python_messages
 from rer._picture import histogram, image_tag
+from rer._source import attach_images, attach_texts
 from rer._table import Table, need_pandas
 
 if TYPE_CHECKING:
@@ -333,13 +334,14 @@ class Result:
         with python_messages():
             self._result.write(os.fspath(folder))
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the report, one HTML file."""
-        path = os.path.abspath(path)
-        # Beside the target, so that the last step is a rename.
-        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(path)) as folder:
-            self.write(folder)
-            os.replace(os.path.join(folder, "report.html"), path)
+    def report(self, path: str | os.PathLike[str], *, images: Any = None, texts: Any = None) -> None:
+        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them."""
+        with python_messages():
+            if images is not None:
+                attach_images(self._data, images)
+            if texts is not None:
+                attach_texts(self._data, texts)
+            self._result.report(os.fspath(path))
 
     @cached_property
     def model(self) -> "Model":

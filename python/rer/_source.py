@@ -1,11 +1,14 @@
 """From what the caller has (arrays, tensors, frames, paths) to a data set of the library."""
 
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rer import _rer
-from rer._arrays import Array, LabelKind, feature_array, is_path, kind_of_names, label_array, mapped_file
+from rer._arrays import Array, LabelKind, as_array, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
 from rer._tables import is_table, split_table
 
@@ -13,11 +16,11 @@ from rer._tables import is_table, split_table
 class Source(NamedTuple):
     data: _rer.Dataset
     kind: LabelKind  # what labels come back as
-    pictures: Array | None  # [N, H, W(, channels)] where the rows are pictures in memory
+    pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
 
 
-def _path(value: Any) -> str | None:
-    return None if value is None else os.fspath(value)
+# What is said of classes waits for the labels; from files all of it is read at once.
+_OF_CLASSES = ("class_names", "pred_probs", "class_embeddings")
 
 
 def name_classes(data: _rer.Dataset, class_names: Any) -> None:
@@ -27,57 +30,117 @@ def name_classes(data: _rer.Dataset, class_names: Any) -> None:
     data.set_class_names([str(name) for name in class_names])
 
 
+def attach_images(data: _rer.Dataset, images: Any) -> Array | None:
+    """Pictures for the report: a path, names of files, or an array, which is returned."""
+    if is_path(images):
+        data.open_images(os.fspath(images))
+        return None
+    if isinstance(images, Sequence) and len(images) > 0 and is_path(images[0]):
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            path = os.path.join(folder, "images.txt")
+            with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.writelines(os.path.abspath(image) + "\n" for image in images)
+            data.open_images(path)
+        return None
+    array = np.ascontiguousarray(as_array(images, "images"))
+    data.set_images(array)
+    return array
+
+
+def attach_texts(data: _rer.Dataset, texts: Any) -> None:
+    if is_path(texts):
+        data.open_texts(os.fspath(texts))
+    else:
+        data.set_texts(["" if text is None else str(text) for text in texts])
+
+
+def _attach(data: _rer.Dataset, name: str, value: Any) -> Array | None:
+    """Gives the data set what the caller says of its rows or classes; returns pictures in memory."""
+    if name == "images":
+        return attach_images(data, value)
+    if name == "texts":
+        attach_texts(data, value)
+    elif name == "class_names":
+        name_classes(data, value)
+    elif name == "ids":
+        data.set_ids([str(item) for item in value])
+    elif name == "groups" and isinstance(value, str) and value == "duplicates":
+        data.set_groups(None)
+    elif name == "groups":
+        data.set_groups(label_array(value, name)[0])
+    elif name == "subsets":
+        data.set_subsets(label_array(value, name)[0])
+    elif name == "pred_probs":
+        data.set_pred_probs(feature_array(value, name))
+    else:
+        data.set_class_embeddings(feature_array(value, name))
+    return None
+
+
+def _open(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settings: dict[str, str]) -> Source:
+    """A data set of files. What is no path stays in `said`, to be attached."""
+    given = {"labels": y, **said}
+    later = ("images", "texts")  # a folder of images may want the ids
+    files = {name: os.fspath(value) for name, value in given.items() if is_path(value) and name not in later}
+    early = [name for name in _OF_CLASSES if name in files]
+    if y is not None and "labels" not in files and early:
+        raise TypeError(f"{early[0]} is a path where y is an array; give both as paths or both as arrays")
+    if label_column is not None:
+        files["label_column"] = label_column
+    data = _rer.open_dataset({"features": os.fspath(X), **files}, settings)
+    kind: LabelKind | None = "text" if "class_names" in files else None
+    if y is not None and "labels" not in files:
+        labels, kind = label_array(y)
+        data.set_labels(labels)
+    for name in files:
+        said.pop(name, None)
+    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), None)
+
+
+def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settings: dict[str, str]) -> Source:
+    """A data set of arrays."""
+    for name, value in {"y": y, **said}.items():
+        if is_path(value) and name not in ("images", "texts") and (name, value) != ("groups", "duplicates"):
+            raise TypeError(f"{name} is the path {value!r} where X is an array; give both as paths or both as arrays")
+    if label_column is not None:
+        raise TypeError("label_column is for tables; give the labels as y")
+    features = feature_array(X)
+    labels, kind = (None, None) if y is None else label_array(y)
+    path, offset = mapped_file(features)
+    data = _rer.wrap_dataset(features, labels, settings, path, offset)
+    pictures = features if data.picture() is not None else None
+    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), pictures)
+
+
 def make_dataset(
     X: Any,
     y: Any,
-    texts: dict[str, str],
+    settings: dict[str, str],
     *,
     label_column: str | None = None,
     vectors: str | None = None,
-    class_names: Any = None,
-    ids: Any = None,
+    **others: Any,
 ) -> Source:
-    """Opens paths, wraps anything else; labels may be either, too."""
+    """Opens paths, wraps anything else; labels may be either, too.
+
+    others: class_names, ids, images, texts, subsets, groups, pred_probs, class_embeddings; None: not given.
+    """
+    said = {name: value for name, value in others.items() if value is not None}
     if is_table(X):
         label_column, y = (y, None) if isinstance(y, str) and label_column is None else (label_column, y)
         if label_column is not None and y is not None:
             raise TypeError("the labels are given twice: as y and by label_column")
-        parts = split_table(X, label_column, vectors, ids)
-        X, y, ids, label_column = parts.X, parts.y if y is None else y, parts.ids, None
-        class_names = parts.class_names if class_names is None else class_names
+        parts = split_table(X, label_column, vectors, said)
+        X, y, label_column = parts.X, parts.y if y is None else y, None
+        said.update(parts.columns)
+        if parts.class_names is not None:
+            said.setdefault("class_names", parts.class_names)
     elif vectors is not None:
         raise TypeError("vectors is for tables: pandas, pyarrow, datasets, .parquet")
-    pictures: Array | None = None
-    kind: LabelKind | None = None
     with python_messages():
-        if is_path(X):
-            from_file = {"labels": y, "class_names": class_names, "ids": ids}
-            files = {name: _path(value) if is_path(value) else None for name, value in from_file.items()}
-            if files["labels"] is None and y is not None and files["class_names"] is not None:
-                raise TypeError("class_names is a path where y is an array; give the names themselves")
-            data = _rer.open_dataset(
-                os.fspath(X), files["labels"], label_column, files["class_names"], files["ids"], texts
-            )
-            if y is not None and files["labels"] is None:
-                labels, kind = label_array(y)
-                data.set_labels(labels)
-            class_names = None if files["class_names"] is not None else class_names
-            ids = None if files["ids"] is not None else ids
-        else:
-            if is_path(y):
-                raise TypeError(f"y is the path {y!r} where X is an array; give both as paths or both as arrays")
-            if label_column is not None:
-                raise TypeError("label_column is for tables; give the labels as y")
-            features = feature_array(X)
-            labels = None
-            if y is not None:
-                labels, kind = label_array(y)
-            path, offset = mapped_file(features)
-            data = _rer.wrap_dataset(features, labels, texts, path, offset)
-            pictures = features if data.picture() is not None else None
-        if class_names is not None:
-            name_classes(data, class_names)
-            kind = "text"
-        if ids is not None:
-            data.set_ids([str(item) for item in ids])
-    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), pictures)
+        data, kind, pictures = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        for name, value in said.items():
+            shown = _attach(data, name, value)
+            pictures = shown if shown is not None else pictures
+            kind = "text" if name == "class_names" else kind
+    return Source(data, kind, pictures)

@@ -1,6 +1,7 @@
 """Tables with a column of vectors: pandas, pyarrow, Hugging Face datasets, parquet files."""
 
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ class Parts(NamedTuple):
     X: Any
     y: Any
     class_names: dict[int, str] | None
-    ids: Any
+    columns: dict[str, Any]  # what else is said of rows: ids, texts, subsets, groups
 
 
 def is_parquet(value: object) -> bool:
@@ -93,8 +94,9 @@ def _arrow_column(column: Any) -> Array:
     return array
 
 
-def _from_pandas(frame: Any, label_column: str | None, vectors: str | None, ids: Any) -> Parts:
-    taken = [name for name in (label_column, ids) if isinstance(name, str)]
+def _from_pandas(
+    frame: Any, label_column: str | None, vectors: str | None, named: Mapping[str, str], taken: list[str]
+) -> Parts:
     if vectors is not None:
         X: Any = frame[vectors].to_numpy()
     else:
@@ -112,7 +114,7 @@ def _from_pandas(frame: Any, label_column: str | None, vectors: str | None, ids:
         X,
         None if label_column is None else frame[label_column],
         None,
-        frame[ids].tolist() if isinstance(ids, str) else ids,
+        {name: frame[column].to_numpy() for name, column in named.items()},
     )
 
 
@@ -130,17 +132,18 @@ def _only_vectors(schema: Any, taken: list[str]) -> str:
     return str(found[0])
 
 
-def split_table(table: Any, label_column: str | None, vectors: str | None, ids: Any) -> Parts:
-    """The vectors, the labels and the names of classes and rows that a table holds."""
+def split_table(table: Any, label_column: str | None, vectors: str | None, said: Mapping[str, Any]) -> Parts:
+    """The vectors, the labels, the names of classes, and the columns that `said` names: {"ids": "file"}."""
     if _is_dataset(table) and isinstance(table.column_names, dict):
         raise TypeError("give one split of the data set: data['train']")
     names = _columns_of(table)
-    for column, what in ((label_column, "label_column"), (vectors, "vectors"), (ids, "ids")):
+    for column, what in ((label_column, "label_column"), (vectors, "vectors"), (said.get("ids"), "ids")):
         if isinstance(column, str):
             _check(names, column, what)
+    named = {name: column for name, column in said.items() if isinstance(column, str) and column in names}
+    taken = list(dict.fromkeys([*([] if label_column is None else [label_column]), *named.values()]))
     if _is_pandas(table):
-        return _from_pandas(table, label_column, vectors, ids)
-    taken = [name for name in (label_column, ids) if isinstance(name, str)]
+        return _from_pandas(table, label_column, vectors, named, taken)
     class_names = None
     if is_parquet(table):
         import pyarrow.parquet
@@ -159,5 +162,5 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, ids: 
         _arrow_vectors(table.column(vectors), vectors),
         None if label_column is None else _arrow_column(table.column(label_column)),
         class_names,
-        _arrow_column(table.column(ids)).tolist() if isinstance(ids, str) else ids,
+        {name: _arrow_column(table.column(column)) for name, column in named.items()},
     )

@@ -21,19 +21,55 @@ OTHER = {
     "fit_fraction": 0.5, "fit_samples": 40, "components": 3, "hidden": [16, 8], "dropout": 0.1,
     "regularization": 1e-5, "loss_weight": 10.0, "batch": 32, "neighbors": 10, "metric": "cosine",
     "learning_rate": 0.01, "repulsion": 0.5, "spread": 1.0, "min_dist": 0.1, "a": 1.5, "b": 0.9, "epochs": 5,
+    "duplicates": "auto", "detector": "knn", "classifier_rows": "unit", "classifier_c": 0.5, "quality": "margin",
+    "prune_by": "class", "temperature": 0.5, "clusters": 3,
 }
+# Those that another option must be set for, or that go with no labels.
+BESIDE = {"a": {"b": 0.9}, "b": {"a": 1.5}, "clusters": {"y": None}}
 
 
-def help_pages():
-    words = [COMMAND, "analyze", "--help"]
+def help_pages(command="analyze"):
+    words = [COMMAND, command, "--help"]
+    if command != "analyze":
+        kinds = ("centroid", "subspace", "autoencoder", "published") if command == "scale" else ()
+        return [subprocess.run([*words, *more], capture_output=True, text=True, check=True).stdout
+                for more in ([], *(["--reconstructor", name] for name in kinds))]
     return [subprocess.run([*words, *more], capture_output=True, text=True, check=True).stdout
              for more in ([], *(["--reconstructor", name] for name in ("centroid", "subspace", "autoencoder", "published")),
                           *(["--detector", name] for name in ("confident", "simifeat", "knn", "zeroshot")))]
 
 
-def command_options():
+def command_options(command="analyze"):
     """Name -> default of every option that the command's help lists."""
-    return dict(re.findall(r"^  --([a-z-]+).* \[(.*)\]$", "\n".join(help_pages()), re.M))
+    return dict(re.findall(r"^  --([a-z-]+).* \[(.*)\]$", "\n".join(help_pages(command)), re.M))
+
+
+@pytest.mark.parametrize("command", ["noise", "bench", "scale", "compare"])
+def test_other_commands_agree(command):
+    """Each function has exactly the options of the command of its name; what is left over are its files."""
+    listed, here = command_options(command), table(command)
+    assert {option.name for option in here.values()} <= set(listed)
+    files = {"out", "label-column", "json", "quiet", "help", "images", "texts"}
+    own = {"noise": {"features", "human"}, "bench": {"human", "detectors"}, "compare": {"column", "error-rates"}}
+    assert set(listed) - {option.name for option in here.values()} == (files & set(listed)) | own.get(command, set())
+    parameters = inspect.signature(getattr(rer, command)).parameters
+    defaults = dict(zip(rer.options(command)["keyword"], rer.options(command)["default"]))
+    for keyword, option in here.items():
+        assert parameters[keyword].default == option.default
+        assert option.is_flag or listed[option.name] == defaults[keyword]
+    assert not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    for name in own.get(command, ()):
+        assert name.replace("-", "_") in parameters or name == "features" and "X" in parameters
+    with pytest.raises(TypeError, match="there is no keyword"):
+        option_texts({"budget": 5}, command=command)
+
+
+def test_files_of_the_command_are_arguments():
+    """What `rer analyze` takes as a file besides X and y is an argument here."""
+    named = set(re.findall(r"^  --([a-z-]+) \S*(?:FILE|PATH|NAME)", "\n".join(help_pages()), re.M))
+    assert {"groups", "pred-probs", "subsets", "images", "texts", "ids", "class-names", "class-embeddings"} <= named
+    parameters = inspect.signature(rer.analyze).parameters
+    assert {name for name in named if name.replace("-", "_") not in parameters} == {"save-model"}  # Result.save
 
 
 def test_names_are_the_command_s():
@@ -64,13 +100,11 @@ def test_help_shows_keywords_and_defaults():
 def test_every_option_reaches_the_library():
     X, y = clusters(n=90)
     plain = rer.analyze(X, y).summary["options"]
-    assert set(OTHER) <= set(TABLE)
+    assert set(OTHER) == set(TABLE)
     for keyword, value in OTHER.items():
-        given = {keyword: value}
-        if keyword in ("a", "b"):
-            given = {"a": OTHER["a"], "b": OTHER["b"]}
+        given = {"y": y, keyword: value, **BESIDE.get(keyword, {})}
         try:
-            echo = rer.analyze(X, y, **given).summary["options"]
+            echo = rer.analyze(X, **given).summary["options"]
         except ValueError as error:
             pytest.fail(f"{given}: {error}")
         name = TABLE[keyword].name
