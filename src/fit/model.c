@@ -113,6 +113,7 @@ static const struct {
 } channel_numbers[] = {
     {"channel.temperature", offsetof(rer_channel, temperature), 0, 1e300},
     {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
+    {"channel.likeness", offsetof(rer_channel, likeness), -1, 1},
     {"channel.slope", offsetof(rer_channel, slope), 0, 1e300},
     {"channel.offset", offsetof(rer_channel, offset), -1e300, 1e300},
 };
@@ -297,6 +298,13 @@ static rer_status load_channel(rer_model *model, const rer_tensors *tensors, con
                               channel_numbers[i].name, value, channel_numbers[i].least, channel_numbers[i].most);
         memcpy((char *)&model->channel + channel_numbers[i].offset, &value, sizeof value);
     }
+    const rer_channel *channel = &model->channel;
+    if (status == RER_OK && channel->likeness > 0 &&
+        (model->C > RER_CHANNEL_CLASSES || channel->likeness + channel->uniform >= 1))
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s: channel.likeness is %g, with channel.uniform %g and %d classes; below 1 together and "
+                          "%d classes are the most",
+                          path, channel->likeness, channel->uniform, model->C, RER_CHANNEL_CLASSES);
     if (status == RER_OK)
         status = rer_tensors_number(tensors, "channel.pairs", &pairs, error);
     return status == RER_OK && pairs != 0 ? load_pairs(model, tensors, path, error) : status;

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define GRID 12
-#define ROBUST_POWER .7
 #define CHOICE_LEAST 1000
 #define CHOICE_MOST 5000
 #define CHOICE_SHARE 24
@@ -93,7 +92,7 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
                                  .C = round->model->C,
                                  .kernels = round->run->kernels,
                                  .scratch = scratch};
-    round->fit[item] = rer_fit_robust(&problem, ROBUST_POWER).likelihood;
+    round->fit[item] = rer_fit_robust(&problem, RER_ROBUST_POWER).likelihood;
     return RER_OK;
 }
 

@@ -4,24 +4,25 @@
  *   likelihood of the label   sum_k p_k T_kc
  *   true class given it       w_k = p_k T_kc / sum_j p_j T_jc,   P(label is wrong) = 1 - w_c
  *
- * Three channels are fitted to sampled rows, by the held-out likelihood of the labels seen:
- *   uniform   T_kc = eta / (C - 1)                                       (likelihood.c)
+ * Four channels are fitted to sampled rows, by the held-out likelihood of the labels seen:
+ *   uniform   T_kc = u / (C - 1)                                         (likelihood.c)
+ *   likeness  T_kc = u / (C - 1) + v p_c / (1 - p_k)                     (likeness.c)
  *   mutual    T_kc = (N_kc + N_ck) / (n_k + n_c): k is taken for c as often as c for k
  *   directed  T_kc = N_kc / n_k
  * N_kc = sum of w_k over the rows labelled c, by expectation-maximisation; a row is taken out of the
  * counts that it is judged by, or every pair seen once would confirm itself. Classes that overlap
  * are confused both ways, in the mutual channel as well as in the directed one; mistakes made by a
  * rule go one way. So the directed channel is taken where it explains the labels better than the
- * mutual one by DIRECTED_GAIN a label, else the uniform one: overlap is no mistake.
+ * mutual one by GAIN a label, else the likeness channel where it does so against the uniform one,
+ * else that one: overlap is no mistake.
  *
- * Noise rate. Likelihood takes mistakes that follow likeness (people's) for overlap: it lowers t until
- * they are plausible, and finds no noise. A loss that gives up on labels that do not fit, mean(1 -
- * p_c^q) (Zhang and Sabuncu 2018), does not: its t is that of the labels that do fit. At that t a share
- * n = 1 - mean w_c of the labels is at odds with a directed channel, and the posterior itself is in
- * doubt of u = mean(1 - max_k p_k) of the rows, whatever their labels: n = x + (1 - x) u, and the noise
- * rate is x. Its interval is that of t 2^-1/4 and t 2^1/4, and the 90 % of sampling. Where labels are
- * at odds far more often than the posterior is in doubt, and the likelihood has found little of it, the
- * robust fit is believed for the probabilities too.
+ * Noise rate. Likelihood takes mistakes that follow likeness for overlap: it lowers t until they are
+ * plausible. A loss that gives up on labels that do not fit, mean(1 - p_c^q) (Zhang and Sabuncu 2018),
+ * does not: its t is that of the labels that do fit. At that t a share n = 1 - mean w_c of the labels
+ * is at odds with a directed channel, and the posterior itself is in doubt of u = mean(1 - max_k p_k)
+ * of the rows, whatever their labels: n = x + (1 - x) u. The noise rate is x, or the likeness channel's
+ * u + v where that is more. Where the uniform channel has missed most of it, and more than the
+ * posterior is in doubt, the robust fit is believed for the probabilities too.
  *
  * Ranking wants a sharper posterior than calibration (SHARPNESS t); a logistic line brings the score
  * back to the probabilities 1 - w_c. */
@@ -34,13 +35,17 @@
 #include <string.h>
 
 #define SHARPNESS 2.0
-#define DIRECTED_GAIN .02
-#define ROBUST_POWER .7
+#define GAIN .02
 #define PSEUDO_COUNTS 10.0
 #define ROUNDS 16
-#define BEYOND_DOUBT 3.0
-#define SEARCH_STEPS 9
+#define BEYOND_DOUBT 2.0
+#define SEARCH_STEPS 6
+#define FURTHER_ROUNDS 6
+#define LABELS_A_CLASS 20 /* sampled; with fewer the rates of pairs are not known */
 #define TINY 1e-12f
+#define NOISE_FACTOR 1.0595 /* 2^1/12 */
+#define UNSEEN .08          /* of the mistakes may have been taken for overlap, */
+#define OVERSEEN .035       /* and as much overlap for mistakes */
 
 /* ---- expectation-maximisation ------------------------------------------------------------ */
 
@@ -142,37 +147,27 @@ static void maximise(channel_fit *fit)
     }
 }
 
-/* The t around fit->t that explains the labels best, by golden section on its logarithm. */
-static void search_temperature(channel_fit *fit, float *channel)
+/* What the search for t looks at. */
+typedef struct temperature_search {
+    channel_fit *fit;
+    float *channel;
+} temperature_search;
+
+static double likelihood_at(void *context, double log_t)
 {
-    double golden = (sqrt(5) - 1) / 2, low = log(fit->t) - 1, high = low + 2;
-    double x[2] = {high - golden * (high - low), low + golden * (high - low)}, y[2];
-    for (int j = 0; j < 2; j++) {
-        set_posteriors(fit, exp(x[j]));
-        y[j] = expect(fit, channel, false);
-    }
-    for (int step = 0; step < SEARCH_STEPS; step++) {
-        int worse = y[0] > y[1] ? 1 : 0;
-        if (worse == 1)
-            high = x[1];
-        else
-            low = x[0];
-        x[worse] = x[1 - worse];
-        y[worse] = y[1 - worse];
-        int fresh = 1 - worse; /* the kept point becomes the other inner one */
-        x[fresh] = fresh == 0 ? high - golden * (high - low) : low + golden * (high - low);
-        set_posteriors(fit, exp(x[fresh]));
-        y[fresh] = expect(fit, channel, false);
-    }
-    fit->t = exp(y[0] > y[1] ? x[0] : x[1]);
+    const temperature_search *search = context;
+    set_posteriors(search->fit, exp(log_t));
+    return expect(search->fit, search->channel, false);
 }
 
-static void run_rounds(channel_fit *fit, float *channel)
+static void run_rounds(channel_fit *fit, int rounds, float *channel)
 {
     set_posteriors(fit, fit->t);
-    for (int round = 0; round < ROUNDS; round++) {
-        if (fit->search_t && (round == 0 || round == 3 || round == 8)) {
-            search_temperature(fit, channel);
+    for (int round = 0; round < rounds; round++) {
+        if (fit->search_t && (round == 0 || round == 5)) {
+            temperature_search search = {fit, channel};
+            double log_t = log(fit->t);
+            fit->t = exp(rer_golden_section(likelihood_at, &search, log_t - 1, log_t + 1, SEARCH_STEPS));
             set_posteriors(fit, fit->t);
         }
         fit->likelihood = expect(fit, channel, true);
@@ -182,17 +177,47 @@ static void run_rounds(channel_fit *fit, float *channel)
 
 /* ---- the fits, side by side -------------------------------------------------------------- */
 
-enum { DIRECTED, MUTUAL, ROBUST_LOW, ROBUST, ROBUST_HIGH, FITS };
+enum { LOW, MIDDLE, HIGH, TEMPERATURES };
+
+/* The robust fit at three temperatures: labels at odds with it, and its own doubt. */
+typedef struct robust_fit {
+    double t[TEMPERATURES], odds[TEMPERATURES], doubt[TEMPERATURES];
+} robust_fit;
+
+enum { DIRECTED, MUTUAL, ROBUST, PAIRED, LIKENESS = PAIRED, FITS };
 
 typedef struct channel_job {
-    channel_fit fit[FITS];
+    channel_fit fit[PAIRED];
+    robust_fit *robust;
+    const rer_label_problem *problem;
+    double near;  /* t of the uniform channel */
+    double *part; /* [rows, RER_SHARES] */
+    rer_likeness_fit likeness;
+    bool pairs; /* DIRECTED, MUTUAL and ROBUST are wanted */
 } channel_job;
+
+/* The fit at the middle temperature is the one that is kept. */
+static void run_robust(channel_fit *fit, robust_fit *robust, float *channel)
+{
+    static const int order[] = {HIGH, LOW, MIDDLE};
+    for (int i = 0; i < TEMPERATURES; i++) {
+        fit->t = robust->t[order[i]];
+        run_rounds(fit, i == 0 ? ROUNDS : FURTHER_ROUNDS, channel);
+        robust->odds[order[i]] = fit->noise;
+    }
+}
 
 static rer_status run_fit(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)error;
     channel_job *job = context;
-    run_rounds(&job->fit[item], scratch);
+    int which = job->pairs ? (int)item : LIKENESS;
+    if (which == LIKENESS)
+        job->likeness = rer_fit_likeness(job->problem, job->near, job->part, scratch);
+    else if (which == ROBUST)
+        run_robust(&job->fit[ROBUST], job->robust, scratch);
+    else
+        run_rounds(&job->fit[which], ROUNDS, scratch);
     return RER_OK;
 }
 
@@ -239,15 +264,31 @@ static void wrong_by_channel(double *wrong, const channel_fit *fit)
         wrong[i] = 1 - (double)fit->w[i * sample->C + sample->code[i]];
 }
 
-/* The same under the uniform channel, 1 - (1 - eta) p_c / [(1 - eta) p_c + eta (1 - p_c) / (C - 1)]. */
-static void wrong_by_uniform(double *wrong, const rer_channel_sample *sample, double t, double eta,
-                             const rer_kernels *kernels)
+/* The same, without overlap: pairs that are taken for each other both ways overlap, and only what one way
+ * has more than the other, or mistakes of any kind (a share eta) would make, are mistakes. */
+static void wrong_by_direction(double *wrong, const channel_fit *fit, double eta)
 {
-    for (int64_t i = 0; i < sample->rows; i++) {
-        double p = rer_own_posterior(sample->d2 + i * sample->C, sample->code[i], sample->log_n, sample->C, t, kernels);
-        double right = (1 - eta) * p, mistaken = eta * (1 - p) / (sample->C - 1);
-        wrong[i] = right + mistaken > 0 ? mistaken / (right + mistaken) : 1;
+    int64_t C = fit->sample->C;
+    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
+    for (int64_t i = 0; i < fit->sample->rows; i++) {
+        int64_t c = fit->sample->code[i];
+        wrong[i] = 0;
+        for (int64_t k = 0; k < C; k++) {
+            double there = fit->counts[c * C + k] + off, back = fit->counts[k * C + c] + off;
+            double any = eta * (fit->totals[k] + PSEUDO_COUNTS) / (double)(C - 1);
+            if (k != c)
+                wrong[i] += (double)fit->w[i * C + k] * fmax(1 - back / there, fmin(1, any / there));
+        }
     }
+}
+
+/* P(label is wrong) of row i under the uniform channel, 1 - (1 - eta) p_c / [(1 - eta) p_c + eta (1 - p_c) / (C - 1)]. */
+static double wrong_by_uniform(const rer_label_problem *problem, int64_t i, double t, double eta)
+{
+    int32_t C = problem->C;
+    double p = rer_own_posterior(problem->d2 + i * C, problem->code[i], problem->log_n, C, t, problem->kernels);
+    double right = (1 - eta) * p, mistaken = eta * (1 - p) / (C - 1);
+    return right + mistaken > 0 ? mistaken / (right + mistaken) : 1;
 }
 
 /* Takes over the channel that `fit` has found: its counts with the prior's. */
@@ -344,7 +385,8 @@ static rer_status calibrate(rer_channel *channel, const rer_channel_sample *samp
     }
     if (status == RER_OK) {
         double odds = channel->uniform / ((1 - channel->uniform) * (C - 1));
-        line_fit line = {score, wrong, sample->rows, channel->counts != NULL ? 0 : log(odds)};
+        bool plain = channel->counts == NULL && channel->likeness == 0;
+        line_fit line = {score, wrong, sample->rows, plain ? log(odds) : 0};
         fit_line(channel, &line);
     }
     free(score);
@@ -368,70 +410,80 @@ static double mean_doubt(const rer_channel_sample *sample, double t, float *p, c
     return sum / (double)sample->rows;
 }
 
-enum { LOW, MIDDLE, HIGH, TEMPERATURES };
-
-/* The robust fit at three temperatures: labels at odds with it, and its own doubt. */
-typedef struct robust_fit {
-    double t[TEMPERATURES], odds[TEMPERATURES], doubt[TEMPERATURES];
-} robust_fit;
-
-static void set_noise_rate(rer_channel *channel, const robust_fit *robust, int64_t rows)
+/* x of the robust fit, or what the likeness channel has found where that is more: each takes some
+ * mistakes for overlap. */
+static void set_noise_rate(rer_channel *channel, const robust_fit *robust, double found, int64_t rows)
 {
     double x[TEMPERATURES];
     for (int i = 0; i < TEMPERATURES; i++)
         x[i] = fmax(0, (robust->odds[i] - robust->doubt[i]) / fmax(1 - robust->doubt[i], 1e-9));
-    double sampling = 1.645 * sqrt(x[MIDDLE] * (1 - x[MIDDLE]) / (double)rows);
-    channel->noise_rate = x[MIDDLE];
-    channel->noise_low = fmax(0, fmin(x[LOW], x[MIDDLE]) - sampling);
-    channel->noise_high = fmin(1, fmax(x[HIGH], x[MIDDLE]) + sampling);
+    double rate = fmax(x[MIDDLE], found), sampling = 1.645 * sqrt(rate * (1 - rate) / (double)rows);
+    channel->noise_rate = rate;
+    double least = x[MIDDLE] < rate ? (x[MIDDLE] + rate) / 2 : fmin(x[LOW], rate);
+    channel->noise_low = fmax(0, least - OVERSEEN * rate - sampling);
+    channel->noise_high = fmin(1, fmax(x[HIGH], rate) + UNSEEN * rate + sampling);
 }
 
-/* Chooses between the fits and sets the channel, its noise rate, and what the sampled rows' labels
- * are worth under it. */
-static rer_status choose(rer_channel *channel, channel_fit fit[FITS], robust_fit *robust, const rer_label_fit *uniform,
-                         double *wrong, rer_error *error)
+/* Sets the channel to the directed, the likeness or the uniform one, and `wrong` [rows] to what the
+ * sampled rows' labels are worth under it. */
+static rer_status choose(rer_channel *channel, channel_job *job, const rer_label_fit *uniform, double *wrong,
+                         rer_error *error)
 {
-    const rer_channel_sample *sample = fit[0].sample;
-    for (int i = 0; i < TEMPERATURES; i++)
-        robust->odds[i] = fit[ROBUST_LOW + i].noise;
-    set_noise_rate(channel, robust, sample->rows);
-    bool beyond_doubt = robust->odds[MIDDLE] > BEYOND_DOUBT * robust->doubt[MIDDLE];
-    if (fit[DIRECTED].likelihood > fmax(uniform->likelihood, fit[MUTUAL].likelihood + DIRECTED_GAIN)) {
-        wrong_by_channel(wrong, &fit[DIRECTED]);
+    const rer_label_problem *problem = job->problem;
+    const rer_likeness_fit *likeness = &job->likeness;
+    const robust_fit *robust = job->robust;
+    channel_fit *fit = job->fit;
+    double simple = fmax(uniform->likelihood, likeness->likelihood);
+    if (job->pairs && fit[DIRECTED].likelihood > fmax(simple, fit[MUTUAL].likelihood + GAIN)) {
+        wrong_by_direction(wrong, &fit[DIRECTED], uniform->noise);
         return take_channel(channel, &fit[DIRECTED], error);
     }
-    if (beyond_doubt && 2 * uniform->noise < channel->noise_rate)
-        wrong_by_channel(wrong, &fit[ROBUST]); /* the likelihood has taken the mistakes for overlap */
-    else
-        wrong_by_uniform(wrong, sample, uniform->temperature, channel->uniform, fit[0].kernels);
+    bool alike = likeness->likelihood > uniform->likelihood + GAIN;
+    if (alike) {
+        channel->temperature = likeness->temperature;
+        channel->uniform = fmax(likeness->share[RER_UNIFORM], DBL_MIN);
+        channel->likeness = likeness->share[RER_LIKENESS];
+    }
+    double missed = channel->noise_rate - uniform->noise; /* taken for overlap */
+    if (job->pairs && missed > BEYOND_DOUBT * robust->doubt[MIDDLE] && missed > uniform->noise) {
+        wrong_by_channel(wrong, &fit[ROBUST]);
+        return RER_OK;
+    }
+    for (int64_t i = 0; i < problem->rows; i++)
+        wrong[i] = alike ? rer_likeness_wrong(likeness, job->part + i * RER_SHARES)
+                         : wrong_by_uniform(problem, i, uniform->temperature, channel->uniform);
     return RER_OK;
 }
 
-static rer_status fit_pairs(rer_channel *channel, const rer_channel_sample *sample, const rer_label_fit *uniform,
-                            robust_fit *robust, double *wrong, const rer_kernels *kernels, rer_pool *pool,
-                            rer_error *error)
+/* Fits all channels side by side and takes one. */
+static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *sample, const rer_label_fit *uniform,
+                               channel_job *job, double *wrong, rer_pool *pool, rer_error *error)
 {
-    channel_job job = {0};
     rer_job work = {.stage = "looking at the labels",
                     .from = .48,
                     .to = .5,
-                    .items = FITS,
+                    .items = job->pairs ? FITS : sample->C <= RER_CHANNEL_CLASSES,
                     .scratch = sample->C * (int64_t)sizeof(float) + 64,
                     .work = run_fit,
-                    .context = &job};
-    rer_status status = RER_OK;
-    for (int i = 0; status == RER_OK && i < FITS; i++) {
-        double t = i < ROBUST_LOW ? uniform->temperature : robust->t[i - ROBUST_LOW];
-        status = make_fit(&job.fit[i], sample, kernels, t, error);
-        job.fit[i].mutual = i == MUTUAL;
-        job.fit[i].search_t = i == DIRECTED || i == MUTUAL;
+                    .context = job};
+    rer_status status = rer_allocate(&job->part, sample->rows, RER_SHARES * sizeof(double), "posteriors", error);
+    for (int i = 0; status == RER_OK && job->pairs && i < PAIRED; i++) {
+        status = make_fit(&job->fit[i], sample, job->problem->kernels, uniform->temperature, error);
+        job->fit[i].mutual = i == MUTUAL;
+        job->fit[i].search_t = i != ROBUST;
     }
     if (status == RER_OK)
         status = rer_pool_run(pool, &work, error);
-    if (status == RER_OK)
-        status = choose(channel, job.fit, robust, uniform, wrong, error);
-    for (int i = 0; i < FITS; i++)
-        clear_fit(&job.fit[i]);
+    for (int i = 0; status == RER_OK && !job->pairs && i < TEMPERATURES; i++)
+        job->robust->odds[i] = rer_noise_at(job->problem, job->robust->t[i]);
+    if (status == RER_OK) {
+        double found = job->likeness.share[RER_UNIFORM] + job->likeness.share[RER_LIKENESS];
+        set_noise_rate(channel, job->robust, found, sample->rows);
+        status = choose(channel, job, uniform, wrong, error);
+    }
+    for (int i = 0; i < PAIRED; i++)
+        clear_fit(&job->fit[i]);
+    free(job->part);
     return status;
 }
 
@@ -456,23 +508,21 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sampl
                                      .scratch = scratch};
         rer_label_fit uniform = rer_fit_labels(&problem);
         robust_fit robust = {.t = {0}};
-        double t = rer_fit_robust(&problem, ROBUST_POWER).temperature;
+        double t = rer_fit_robust(&problem, RER_ROBUST_POWER).temperature;
         for (int i = 0; i < TEMPERATURES; i++) {
-            robust.t[i] = t * (i == LOW ? pow(2, -.25) : i == HIGH ? pow(2, .25) : 1);
+            robust.t[i] = t * pow(NOISE_FACTOR, i - MIDDLE);
             robust.doubt[i] = mean_doubt(sample, robust.t[i], row, kernels);
         }
         made.temperature = uniform.temperature;
         /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
         double least = .5 / (double)rer_max(1, sample->N);
         made.uniform = fmin(fmax(uniform.noise, least), 1 - least);
-        if (sample->C <= RER_CHANNEL_CLASSES) {
-            status = fit_pairs(&made, sample, &uniform, &robust, wrong, kernels, pool, error);
-        } else {
-            for (int i = 0; i < TEMPERATURES; i++)
-                robust.odds[i] = rer_noise_at(&problem, robust.t[i]);
-            set_noise_rate(&made, &robust, sample->rows);
-            wrong_by_uniform(wrong, sample, uniform.temperature, made.uniform, kernels);
-        }
+        channel_job job = {.robust = &robust,
+                           .problem = &problem,
+                           .near = uniform.temperature,
+                           .likeness = {.likelihood = -INFINITY},
+                           .pairs = sample->C <= rer_min(RER_CHANNEL_CLASSES, sample->rows / LABELS_A_CLASS)};
+        status = fit_channels(&made, sample, &uniform, &job, wrong, pool, error);
     }
     if (status == RER_OK)
         status = calibrate(&made, sample, wrong, kernels, error);
@@ -533,6 +583,10 @@ double rer_channel_others(const rer_channel *channel, float *d2, int32_t first, 
                           const float *log_n, bool row_counts, float *scratch, const rer_kernels *kernels)
 {
     const float *bias = log_n + first;
+    if (channel->likeness > 0) /* all classes are in this tile */
+        return rer_likeness_logit(channel->uniform, channel->likeness, SHARPNESS * channel->temperature, d2, code,
+                                  log_n, classes, scratch, kernels) +
+               (double)log_n[code] - SHARPNESS * channel->temperature / 2 * (double)d2[code];
     if (channel->bias != NULL)
         bias = channel->bias + (int64_t)code * channel->C;
     if (channel->bias != NULL && row_counts) {

@@ -4,11 +4,11 @@
 #define RER_CHANNEL_H
 
 #include "core/pool.h"
-#include "judge/likelihood.h"
+#include "judge/likeness.h"
 
 /* Squared errors are made for so many classes at a time; */
 #define RER_CLASS_TILE 1024
-/* with no more than that, each pair of classes has its own rate. */
+/* with no more than that, rates of pairs of classes, or likeness, can explain mistakes. */
 #define RER_CHANNEL_CLASSES RER_CLASS_TILE
 
 /* Left-out squared errors of sampled rows. */
@@ -23,6 +23,7 @@ typedef struct rer_channel_sample {
 typedef struct rer_channel {
     double temperature; /* t: class posterior ~ n_k exp(-t d2_k / 2) */
     double uniform;     /* eta: share of wrong labels where they are spread evenly */
+    double likeness;    /* share of labels that are wrong by likeness (likeness.h); 0: another channel */
     /* A channel with a rate for each pair of classes; NULL: uniform. */
     double *counts; /* [C seen, C true] labels of each pair, with the prior's */
     double *totals; /* [C true] */

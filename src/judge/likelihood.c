@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define COARSE_STEPS 9
+#define COARSE_STEPS 8 /* at most, to one side */
 #define COARSE_FACTOR 4.0
 #define COARSE_ROWS 500
 #define GOLDEN_STEPS 7
@@ -99,7 +99,7 @@ static rer_label_fit fit_at(label_search *search, double log_t)
 }
 
 /* Squared errors come in any unit. With a mean own error m a useful t lies around 50 / m (posteriors
- * neither flat nor all 0 and 1); the search goes four powers of four to each side. */
+ * neither flat nor all 0 and 1); the search starts there. */
 static double typical_temperature(const rer_label_problem *problem)
 {
     double sum = 0;
@@ -108,20 +108,25 @@ static double typical_temperature(const rer_label_problem *problem)
     return sum > 0 ? 50 * (double)problem->rows / sum : 1;
 }
 
-/* log t of the best of a coarse grid, on a share of the rows. */
+/* log t of the best of a coarse grid, on a share of the rows: uphill from its middle. */
 static double search_coarse(label_search *search)
 {
-    double start = log(typical_temperature(&search->problem)), best = start, highest = -INFINITY;
+    double best = log(typical_temperature(&search->problem));
     /* The robust mean is nearly flat above its top: a share of the rows would end up anywhere. */
     if (search->power == 0 && search->problem.rows > COARSE_ROWS)
         search->stride = search->problem.rows / COARSE_ROWS;
-    for (int i = 0; i < COARSE_STEPS; i++) {
-        double log_t = start + log(COARSE_FACTOR) * (i - COARSE_STEPS / 2);
-        rer_label_fit fit = fit_at(search, log_t);
-        if (fit.likelihood > highest) {
+    double highest = fit_at(search, best).likelihood;
+    for (int side = -1; side <= 1; side += 2) {
+        int moves = 0;
+        for (; moves < COARSE_STEPS; moves++) {
+            rer_label_fit fit = fit_at(search, best + side * log(COARSE_FACTOR));
+            if (!(fit.likelihood > highest))
+                break;
             highest = fit.likelihood;
-            best = log_t;
+            best += side * log(COARSE_FACTOR);
         }
+        if (moves > 0)
+            break;
     }
     search->stride = 1;
     return best;
@@ -187,4 +192,23 @@ double rer_noise_at(const rer_label_problem *problem, double t)
     label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch};
     set_posteriors(&search, t);
     return best_noise(&search);
+}
+
+double rer_golden_section(double (*value)(void *context, double x), void *context, double low, double high, int steps)
+{
+    double golden = (sqrt(5) - 1) / 2, x[2] = {high - golden * (high - low), low + golden * (high - low)};
+    double y[2] = {value(context, x[0]), 0};
+    y[1] = value(context, x[1]);
+    for (int step = 0; step < steps; step++) {
+        int worse = y[0] > y[1] ? 1 : 0, fresh = 1 - worse; /* the kept point becomes the other inner one */
+        if (worse == 1)
+            high = x[1];
+        else
+            low = x[0];
+        x[worse] = x[1 - worse];
+        y[worse] = y[1 - worse];
+        x[fresh] = fresh == 0 ? high - golden * (high - low) : low + golden * (high - low);
+        y[fresh] = value(context, x[fresh]);
+    }
+    return y[0] > y[1] ? x[0] : x[1];
 }

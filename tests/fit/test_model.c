@@ -74,6 +74,7 @@ static void test_lost_names(void **state)
                                         "class_names",
                                         "channel.temperature",
                                         "channel.uniform",
+                                        "channel.likeness",
                                         "shrinkage",
                                         "channel.slope",
                                         "channel.offset",

@@ -78,7 +78,7 @@ def model(arrays, **changed):
         entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     metadata = {"format": "rer model 2", "reconstructor": "centroid", "normalize": "whiten",
-                "channel.temperature": "0.2", "channel.uniform": "0.01", "channel.slope": "0.5",
+                "channel.temperature": "0.2", "channel.uniform": "0.01", "channel.likeness": "0", "channel.slope": "0.5",
                 "channel.offset": "-3", "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
                 "centroid.weight": "0.1", "centroid.in_double": "0"}
     header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
@@ -102,6 +102,7 @@ pairs = {"channel.counts": ("F64", [2, 2], doubles(4, 1, 1, 6)), "channel.totals
 put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
 put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
                                 **{"channel.pairs": "1"}))
+put("model", "likeness", model(centroid, **{"channel.likeness": "0.2"}))
 put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3], doubles(0, 0, float("nan")))}))
 put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
 put("model", "no_json", struct.pack("<Q", 2) + b"{]")

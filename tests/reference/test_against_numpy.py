@@ -141,13 +141,13 @@ class AgainstNumpy(unittest.TestCase):
 
     # ---- mistakenness and noise rate ------------------------------------------------------
 
-    def check_channel(self, move, directed, bar=.01, **how):
+    def check_channel(self, move, expected, bar=.01, **how):
         """move(y, random) makes labels wrong; all rows are few enough to be in the sample."""
         X, y = make_data(n=2000, planted=0, unlabelled=0, alone=False, **how)
         y = move(y, np.random.default_rng(1))
         E, rows, summary = self.analyze(X, y)
         mistakenness, rate, low, high, used = channel.detect(E.T.astype(float) ** 2, y)
-        self.assertEqual(used, directed)
+        self.assertEqual(used, expected)
         got = np.array([float(r["mistakenness"]) for r in rows])
         self.assertLess(np.abs(got - mistakenness).max(), bar)
         for name, want in (("noise_rate", rate), ("noise_low", low), ("noise_high", high)):
@@ -160,17 +160,33 @@ class AgainstNumpy(unittest.TestCase):
         return y
 
     def test_labels_wrong_at_random(self):
-        self.check_channel(lambda y, random: self.move_some(y, random, .2, lambda r, n: r.integers(1, 7, n)), False)
+        self.check_channel(lambda y, random: self.move_some(y, random, .2, lambda r, n: r.integers(1, 7, n)), "uniform")
 
     def test_labels_wrong_by_a_rule(self):
-        self.check_channel(lambda y, random: self.move_some(y, random, .25, lambda r, n: 1), True)
+        self.check_channel(lambda y, random: self.move_some(y, random, .25, lambda r, n: 1), "directed")
 
     def test_labels_all_right(self):
         """Little to go by: the temperature is loose, and the probabilities with it."""
-        self.check_channel(lambda y, random: y, False, bar=.04, seed=3, d=20)
+        self.check_channel(lambda y, random: y, "uniform", bar=.04, seed=3, d=20)
+
+    def test_labels_wrong_by_likeness(self):
+        """The label becomes the second nearest class."""
+        X, y = make_data(n=2000, planted=0, unlabelled=0, alone=False, d=20)
+        E, _, _ = self.analyze(X, y)
+        E[y, np.arange(len(y))] = np.inf
+        second = E.argmin(0)
+        def move(y, random):
+            moved = random.random(len(y)) < .2
+            y[moved] = second[moved]
+            return y
+        self.check_channel(move, "likeness", d=20)
+
+    def test_few_labels_a_class(self):
+        self.check_channel(lambda y, random: self.move_some(y, random, .2, lambda r, n: r.integers(1, 120, n)), "uniform",
+                           classes=120, d=30)
 
     def test_two_classes_of_labels(self):
-        self.check_channel(lambda y, random: self.move_some(y, random, .1, lambda r, n: 1), False, classes=2, d=20)
+        self.check_channel(lambda y, random: self.move_some(y, random, .1, lambda r, n: 1), "uniform", classes=2, d=20)
 
     # ---- the paper's probability -----------------------------------------------------------
 
