@@ -14,7 +14,7 @@ typedef struct file_option {
 static const file_option file_options[] = {
     {{"out", "DIR", "none", "folder for report.html, samples.csv and more", false, NULL}, offsetof(cli_arguments, out)},
     {{"out", "FILE.csv", "none", "the same lines as a table", false, "rer sweep"}, offsetof(cli_arguments, out)},
-    {{"out", "DIR", "none", "folder for scale.html, a chart, scale.csv and scale.json", false, "rer scale"},
+    {{"out", "DIR", "none", "folder for scale.html, charts, scale.csv and scale.json", false, "rer scale"},
      offsetof(cli_arguments, out)},
     {{"out", "DIR", "none", "folder for bench.html, bench.csv, bench.json and charts", false, "rer bench"},
      offsetof(cli_arguments, out)},

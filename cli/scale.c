@@ -85,7 +85,7 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_scalin
         for (int i = 0; (note = rer_scaling_note(scaling, i)) != NULL; i++)
             printf("%sNote: %s\n", i == 0 ? "\n" : "", note);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: scale.html, scale.svg, scale.csv, scale.json\n", arguments->out);
+            printf("\nWritten to %s: scale.html, scale.svg, scale_error.svg, scale.csv, scale.json\n", arguments->out);
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
         return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));
@@ -126,8 +126,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors",    "ids",    "class-names",
-                                      "over",       "threshold", "budget", NULL};
+static const char *const refused[] = {"save-model",  "errors", "ids",       "images", "texts",
+                                      "class-names", "over",   "threshold", "budget", NULL};
 
 const cli_command scale_command = {
     .name = "scale",

@@ -478,7 +478,7 @@ typedef struct rer_group {
     const char *name;
     int64_t n, n_issues;
     double chi, error_rate, noise_rate, own_error; /* means over the labelled rows */
-    double difficulty;                             /* as in rer_summary; NaN for a class */
+    double difficulty;                             /* as in rer_summary; NaN where n is 0 */
     rer_interval chi_within;                       /* bootstrap */
     /* Of a class: errors under it, of its own rows and of all others. Else: errors of the rows of the
      * group, under their own class and under all others. */
@@ -599,7 +599,7 @@ RER_API double rer_scaling_collected(const rer_scaling *scaling);
 /* Warnings and notes, or NULL past the last one. */
 RER_API const char *rer_scaling_note(const rer_scaling *scaling, int index);
 
-/* Writes scale.html, scale.csv, scale.json and scale.svg into a folder, made if missing: all or none. */
+/* Writes scale.html, scale.csv, scale.json, scale.svg and scale_error.svg into a folder, made if missing: all or none. */
 RER_API rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error);
 /* scale.json as text; free() it. */
 RER_API rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *error);

@@ -1,5 +1,6 @@
 /* The files of a comparison: compare.html and compare.json always; agreement.csv, disagreements.csv and heat maps of the
- * same samples; changes.csv of other labels; datasets.csv and datasets.svg of different data sets. */
+ * same samples; changes.csv of other labels; datasets.csv, datasets.svg and datasets_size.svg of
+ * different data sets. */
 #include "report/folder.h"
 #include "report/json_values.h"
 #include "report/pages.h"
@@ -226,20 +227,23 @@ static rer_status write_datasets(rer_writer *writer, const void *context)
 
 #define LINE_POINTS 50
 
-/* Error rates (logarithmic) against chi: those of the models where they are known, else left-out ones. */
+/* Against chi: left-out errors, noise rates and, where they are known, errors of models with their line. */
 void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *comparison, rer_chart_putter *put)
 {
+    enum { LEFT_OUT, NOISE, MODEL, RATES };
     const rer_regression *fit = &comparison->regression;
-    double chi[RER_RUNS_MAX], rate[RER_RUNS_MAX], x[LINE_POINTS], y[LINE_POINTS], low = INFINITY, high = -INFINITY;
+    double chi[RER_RUNS_MAX], rate[RATES][RER_RUNS_MAX], x[LINE_POINTS], y[LINE_POINTS];
+    double low = INFINITY, high = -INFINITY;
     const char *labels[RER_RUNS_MAX];
-    bool has_models = false;
-    for (int i = 0; i < comparison->count; i++)
-        has_models = has_models || !isnan(comparison->runs[i].model_error);
-    for (int i = 0; i < comparison->count; i++) {
+    int count = comparison->count, n_models = 0;
+    for (int i = 0; i < count; i++) {
         const rer_compared_run *run = &comparison->runs[i];
         chi[i] = run->chi;
-        rate[i] = has_models ? run->model_error : run->error_rate;
+        rate[LEFT_OUT][i] = run->error_rate;
+        rate[NOISE][i] = run->noise_rate;
+        rate[MODEL][i] = run->model_error;
         labels[i] = run->name;
+        n_models += !isnan(run->model_error);
         low = fmin(low, chi[i]);
         high = fmax(high, chi[i]);
     }
@@ -248,15 +252,39 @@ void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *compar
         y[k] = exp(fit->slope * x[k] + fit->intercept);
     }
     rer_series series[] = {
-        {.kind = RER_POINTS, .n = comparison->count, .x = chi, .y = rate, .labels = labels, .color = 1},
-        {.kind = RER_LINE, .n = LINE_POINTS, .x = x, .y = y, .color = 2, .dashed = true},
+        {.kind = RER_POINTS, .name = "left-out error", .n = count, .x = chi, .y = rate[LEFT_OUT], .labels = labels},
+        {.kind = RER_POINTS, .name = "noise rate", .n = count, .x = chi, .y = rate[NOISE]},
+        {.kind = RER_POINTS, .name = "error of the model", .n = count, .x = chi, .y = rate[MODEL]},
+        {.kind = RER_LINE, .n = LINE_POINTS, .x = x, .y = y, .color = MODEL + 1, .dashed = true},
     };
     rer_chart chart = {
-        .title = has_models ? "Error rates of models against difficulty" : "Left-out error rates against chi",
+        .title = "Errors and noise rates against chi",
         .x = {.title = "chi"},
-        .y = {.title = "error rate", .log = true, .percent = true},
+        .y = {.title = "share of the samples", .log = true, .percent = true},
         .series = series,
-        .n_series = isnan(fit->slope) ? 1 : 2,
+        .n_series = n_models == 0       ? MODEL
+                    : isnan(fit->slope) ? RATES
+                                        : RATES + 1,
+    };
+    put(writer, &chart);
+}
+
+void rer_comparison_put_sizes(rer_writer *writer, const rer_comparison *comparison, rer_chart_putter *put)
+{
+    double samples[RER_RUNS_MAX], classes[RER_RUNS_MAX];
+    const char *labels[RER_RUNS_MAX];
+    for (int i = 0; i < comparison->count; i++) {
+        samples[i] = (double)comparison->runs[i].n_samples;
+        classes[i] = (double)comparison->runs[i].n_classes;
+        labels[i] = comparison->runs[i].name;
+    }
+    rer_series series = {.kind = RER_POINTS, .n = comparison->count, .x = samples, .y = classes, .labels = labels};
+    rer_chart chart = {
+        .title = "Samples and classes",
+        .x = {.title = "samples", .log = true},
+        .y = {.title = "classes", .log = true},
+        .series = &series,
+        .n_series = 1,
     };
     put(writer, &chart);
 }
@@ -264,6 +292,12 @@ void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *compar
 static rer_status write_scatter(rer_writer *writer, const void *context)
 {
     rer_comparison_put_scatter(writer, context, rer_chart_put_alone);
+    return writer->status;
+}
+
+static rer_status write_sizes(rer_writer *writer, const void *context)
+{
+    rer_comparison_put_sizes(writer, context, rer_chart_put_alone);
     return writer->status;
 }
 
@@ -392,6 +426,7 @@ rer_status rer_comparison_write(const rer_comparison *comparison, const char *fo
     if (comparison->mode == RER_COMPARE_DATASETS) {
         files[count++] = (rer_folder_file){"datasets.csv", write_datasets};
         files[count++] = (rer_folder_file){"datasets.svg", write_scatter};
+        files[count++] = (rer_folder_file){"datasets_size.svg", write_sizes};
     }
     files[count++] = (rer_folder_file){"compare.html", rer_comparison_put_page};
     files[count++] = (rer_folder_file){"compare.json", write_json};

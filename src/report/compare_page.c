@@ -3,6 +3,7 @@
 #include "source/texts.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *run_name(const rer_comparison *comparison, int run)
 {
@@ -14,10 +15,14 @@ static const char *run_name(const rer_comparison *comparison, int run)
 static void headline_of_samples(char *text, size_t size, const rer_comparison *comparison)
 {
     char a[RER_CHART_TEXT], b[RER_CHART_TEXT];
-    double low = INFINITY, high = -INFINITY;
-    for (int i = 0; i < comparison->n_pairs; i++) {
+    double low = NAN, high = NAN;
+    for (int i = 0; i < comparison->n_pairs; i++) { /* fmin and fmax pass over NaN */
         low = fmin(low, comparison->pairs[i].spearman_samples);
         high = fmax(high, comparison->pairs[i].spearman_samples);
+    }
+    if (isnan(low)) {
+        (void)snprintf(text, size, "The runs cannot be compared: all samples are alike");
+        return;
     }
     const char *word = low > .8   ? "agree well"
                        : low > .5 ? "agree in part"
@@ -64,8 +69,8 @@ static void put_runs(rer_writer *writer, const rer_comparison *comparison)
         {.title = "features", .is_number = true},
         {.title = "χ", .is_number = true},
         {.title = "difficulty", .is_number = true, .help = "nearest-class error over that of guessing"},
-        {.title = "nearest-class error", .is_number = true},
-        {.title = "probably wrong", .is_number = true},
+        {.title = "error", .is_number = true, .help = "left out: the nearest class is not the given one"},
+        {.title = "wrong", .is_number = true, .help = "noise rate: labels that are probably wrong"},
         {.title = "flagged", .is_number = true},
     };
     rer_frame_section(writer, "runs", "The runs", NULL);
@@ -180,6 +185,44 @@ static void put_changes(rer_writer *writer, const rer_comparison *comparison)
     rer_frame_table_end(writer);
 }
 
+/* The first of changes.csv. */
+static void put_changed_labels(rer_writer *writer, const rer_comparison *comparison)
+{
+    enum { SHOWN = 100 };
+    static const rer_column columns[] = {
+        {.title = "labels of"}, {.title = "row", .is_number = true},      {.title = "before"},
+        {.title = "after"},     {.title = "χ before", .is_number = true}, {.title = "χ after", .is_number = true},
+    };
+    const rer_run_folder *before = &comparison->folders[0];
+    int shown = 0;
+    rer_frame_section(writer, "labels", "The changed labels", "The first 100; changes.csv has all of them.");
+    rer_frame_table_start(writer, "Changed labels", columns, 6);
+    for (int r = 1; r < comparison->count; r++) {
+        const rer_run_folder *after = &comparison->folders[r];
+        for (int64_t i = 0; i < before->N && shown < SHOWN; i++) {
+            if (strcmp(rer_text(&before->given, i), rer_text(&after->given, i)) == 0)
+                continue;
+            shown++;
+            rer_frame_row(writer);
+            rer_frame_cell(writer, run_name(comparison, r));
+            rer_frame_cell_count(writer, i);
+            rer_frame_cell(writer, rer_text(&before->given, i));
+            rer_frame_cell(writer, rer_text(&after->given, i));
+            rer_frame_cell_number(writer, before->chi_of[i], 4, false);
+            rer_frame_cell_number(writer, after->chi_of[i], 4, false);
+        }
+    }
+    rer_frame_table_end(writer);
+}
+
+static void put_dataset_charts(rer_writer *writer, const rer_comparison *comparison)
+{
+    rer_frame_charts_start(writer);
+    rer_comparison_put_scatter(writer, comparison, rer_frame_chart);
+    rer_comparison_put_sizes(writer, comparison, rer_frame_chart);
+    rer_frame_charts_end(writer);
+}
+
 static void put_models(rer_writer *writer, const rer_comparison *comparison)
 {
     static const rer_column columns[] = {
@@ -228,12 +271,14 @@ rer_status rer_comparison_put_page(rer_writer *writer, const void *context)
     for (int i = 0; i < comparison->notes.count; i++)
         rer_frame_note(writer, comparison->notes.text[i]);
     put_runs(writer, comparison);
-    if (same_samples)
+    if (same_samples) {
         status = put_agreement(writer, comparison);
-    else if (labels)
+    } else if (labels) {
         put_changes(writer, comparison);
-    else
-        rer_comparison_put_scatter(writer, comparison, rer_frame_chart);
+        put_changed_labels(writer, comparison);
+    } else {
+        put_dataset_charts(writer, comparison);
+    }
     if (!isnan(comparison->regression.slope))
         put_models(writer, comparison);
     rer_frame_end(writer, &frame, NULL);

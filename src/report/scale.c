@@ -1,4 +1,4 @@
-/* scale.csv, scale.json, scale.svg and scale.html: points and laws of rer_scale. */
+/* scale.csv, scale.json, scale.svg, scale_error.svg and scale.html: points and laws of rer_scale. */
 #include "report/folder.h"
 #include "report/json_values.h"
 #include "report/pages.h"
@@ -127,43 +127,53 @@ static rer_status write_json(rer_writer *writer, const void *context)
     return writer->status;
 }
 
-/* ---- scale.svg ------------------------------------------------------------------------------ */
+/* ---- scale.svg, scale_error.svg --------------------------------------------------------------- */
 
 #define CURVE_POINTS 120
 #define BEYOND 4.0 /* how far past the whole data the law is drawn */
 
+typedef struct measure_curve {
+    double n[RER_SCALE_POINTS_MAX], y[RER_SCALE_POINTS_MAX];
+    double low[RER_SCALE_POINTS_MAX], high[RER_SCALE_POINTS_MAX];
+    double law_n[CURVE_POINTS], law[CURVE_POINTS];
+} measure_curve;
+
+/* The points of a measure with a standard deviation to either side, and its law, as two series. */
+static void draw_measure(rer_series series[2], measure_curve *curve, const rer_scaling *scaling, int measure,
+                         const char *name)
+{
+    int count = scaling->count, color = measure % RER_ERROR_RATE + 1;
+    double first = scaling->points[0].n, last = BEYOND * scaling->points[count - 1].n;
+    for (int i = 0; i < count; i++) {
+        const rer_scale_point *point = &scaling->points[i];
+        curve->n[i] = point->n;
+        curve->y[i] = point->mean[measure];
+        curve->low[i] = point->mean[measure] - point->deviation[measure];
+        curve->high[i] = point->mean[measure] + point->deviation[measure];
+    }
+    for (int k = 0; k < CURVE_POINTS; k++) {
+        curve->law_n[k] = first * pow(last / first, (double)k / (CURVE_POINTS - 1));
+        curve->law[k] = rer_scale_law_at(&scaling->laws[measure], curve->law_n[k]);
+    }
+    series[0] = (rer_series){.kind = RER_POINTS,
+                             .name = name,
+                             .n = count,
+                             .x = curve->n,
+                             .y = curve->y,
+                             .low = curve->low,
+                             .high = curve->high,
+                             .color = color};
+    series[1] = (rer_series){
+        .kind = RER_LINE, .n = CURVE_POINTS, .x = curve->law_n, .y = curve->law, .color = color, .dashed = true};
+}
+
 void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
 {
-    enum { SHOWN = RER_CHI_RAND + 1 };
-    static const char *const titles[SHOWN] = {"chi", "chi0", "chi_rand"};
-    double n[RER_SCALE_POINTS_MAX], y[SHOWN][RER_SCALE_POINTS_MAX], low[SHOWN][RER_SCALE_POINTS_MAX];
-    double high[SHOWN][RER_SCALE_POINTS_MAX], curve_n[CURVE_POINTS], curve[SHOWN][CURVE_POINTS];
-    int count = scaling->count;
-    double first = scaling->points[0].n, last = BEYOND * scaling->points[count - 1].n;
+    enum { SHOWN = RER_ERROR_RATE };
+    measure_curve curves[SHOWN];
     rer_series series[2 * SHOWN];
-    for (int k = 0; k < CURVE_POINTS; k++)
-        curve_n[k] = first * pow(last / first, (double)k / (CURVE_POINTS - 1));
-    for (int m = 0; m < SHOWN; m++) {
-        for (int i = 0; i < count; i++) {
-            const rer_scale_point *point = &scaling->points[i];
-            n[i] = point->n;
-            y[m][i] = point->mean[m];
-            low[m][i] = point->mean[m] - point->deviation[m];
-            high[m][i] = point->mean[m] + point->deviation[m];
-        }
-        for (int k = 0; k < CURVE_POINTS; k++)
-            curve[m][k] = rer_scale_law_at(&scaling->laws[m], curve_n[k]);
-        series[m] = (rer_series){.kind = RER_POINTS,
-                                 .name = titles[m],
-                                 .n = count,
-                                 .x = n,
-                                 .y = y[m],
-                                 .low = low[m],
-                                 .high = high[m],
-                                 .color = m + 1};
-        series[SHOWN + m] = (rer_series){
-            .kind = RER_LINE, .n = CURVE_POINTS, .x = curve_n, .y = curve[m], .color = m + 1, .dashed = true};
-    }
+    for (int m = 0; m < SHOWN; m++)
+        draw_measure(series + 2 * m, &curves[m], scaling, m, names[m]);
     rer_reference limit = {.value = scaling->laws[RER_CHI].limit, .label = "chi, unlimited data"};
     rer_chart chart = {
         .title = "Difficulty against sample size",
@@ -177,9 +187,33 @@ void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_c
     put(writer, &chart);
 }
 
+void rer_scaling_put_error_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
+{
+    measure_curve curve;
+    rer_series series[2];
+    draw_measure(series, &curve, scaling, RER_ERROR_RATE, NULL);
+    rer_reference limit = {.value = scaling->laws[RER_ERROR_RATE].limit, .label = "unlimited data"};
+    rer_chart chart = {
+        .title = "Left-out error against sample size",
+        .x = {.title = "samples of a class", .log = true},
+        .y = {.title = "nearest class is not the given one", .percent = true},
+        .series = series,
+        .n_series = 2,
+        .references = &limit,
+        .n_references = isnan(limit.value) ? 0 : 1,
+    };
+    put(writer, &chart);
+}
+
 static rer_status write_chart(rer_writer *writer, const void *context)
 {
     rer_scaling_put_chart(writer, context, rer_chart_put_alone);
+    return writer->status;
+}
+
+static rer_status write_error_chart(rer_writer *writer, const void *context)
+{
+    rer_scaling_put_error_chart(writer, context, rer_chart_put_alone);
     return writer->status;
 }
 
@@ -188,6 +222,7 @@ rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer
     static const rer_folder_file files[] = {
         {"scale.csv", write_csv},
         {"scale.svg", write_chart},
+        {"scale_error.svg", write_error_chart},
         {"scale.html", rer_scaling_put_page},
         {"scale.json", write_json},
     };

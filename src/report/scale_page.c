@@ -130,18 +130,24 @@ static void put_laws(rer_writer *writer, const rer_scaling *scaling)
     static const rer_column columns[] = {
         {.title = "of"},
         {.title = "limit", .is_number = true},
+        {.title = "95 % from", .is_number = true},
+        {.title = "to", .is_number = true},
+        {.title = "due to sample size", .is_number = true, .help = "now, less the limit"},
         {.title = "γ₀", .is_number = true},
         {.title = "γ₁", .is_number = true},
         {.title = "γ₂", .is_number = true},
         {.title = "R²", .is_number = true},
     };
     rer_frame_section(writer, "law", "The law", "y(n) = (limit n^γ₀ + γ₁) / (n^γ₀ + γ₂), n samples a class.");
-    rer_frame_table_start(writer, "Laws", columns, 6);
+    rer_frame_table_start(writer, "Laws", columns, 9);
     for (int m = 0; m < RER_MEASURES; m++) {
         const rer_scale_law *law = &scaling->laws[m];
         rer_frame_row(writer);
         rer_frame_cell(writer, names[m]);
         rer_frame_cell_number(writer, law->limit, 4, false);
+        rer_frame_cell_number(writer, law->limit_within.low, 4, false);
+        rer_frame_cell_number(writer, law->limit_within.high, 4, false);
+        rer_frame_cell_number(writer, scaling->points[scaling->count - 1].mean[m] - law->limit, 4, false);
         rer_frame_cell_number(writer, law->gamma0, 3, false);
         rer_frame_cell_number(writer, law->gamma1, 3, false);
         rer_frame_cell_number(writer, law->gamma2, 3, false);
@@ -168,7 +174,10 @@ rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
     for (int i = 0; i < scaling->notes.count; i++)
         rer_frame_note(writer, scaling->notes.text[i]);
     rer_frame_section(writer, "curve", "Difficulty against sample size", NULL);
+    rer_frame_charts_start(writer);
     rer_scaling_put_chart(writer, scaling, rer_frame_chart);
+    rer_scaling_put_error_chart(writer, scaling, rer_frame_chart);
+    rer_frame_charts_end(writer);
     put_forecasts(writer, scaling);
     put_points(writer, scaling);
     put_laws(writer, scaling);

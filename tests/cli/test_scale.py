@@ -147,10 +147,16 @@ class Scale(CliCase):
                 sub = self.save("subX.npy", X[member]), self.save("suby.npy", y[member])
                 self.rer("analyze", *sub, *options, "--save-model", "model", "--out", "sub", "--quiet")
                 self.rer("score", "model", "X.npy", "y.npy", "--out", "all", "--quiet")
-                chi = column(self.samples("all"), "rer")
+                rows = {name: column(self.samples("all"), name) for name in ("rer", "predicted_label")}
                 if "subspace" in options:  # rows of the subset are left out
-                    chi[member] = column(self.samples("sub"), "rer")
-                self.assertAlmostEqual(point["chi"], chi.mean(), delta=1e-5)
+                    for name, values in rows.items():
+                        values[member] = column(self.samples("sub"), name)
+                self.assertAlmostEqual(point["chi"], rows["rer"].mean(), delta=1e-5)
+                self.assertAlmostEqual(point["error_rate"], np.mean(rows["predicted_label"] != y), delta=1e-9)
+                if "published" in options:  # nothing is left out: chi0 and chi_rand are those of all rows
+                    found_all = json.loads(self.rer("score", "model", "X.npy", "y.npy", "--json").out)
+                    for name in ("chi0", "chi_rand"):
+                        self.assertAlmostEqual(point[name], found_all[name], delta=1e-5)
 
     def fits(self, found, free):
         n = np.array([p["n"] for p in found["points"]])
@@ -200,6 +206,17 @@ class Scale(CliCase):
                     self.assertAlmostEqual(high - low, 2 * half[k], delta=.02 * 2 * half[k], msg=limit)
                     self.assertAlmostEqual((low + high) / 2, mine[name], delta=1e-9 * abs(mine[name]))
 
+    def test_intervals_with_the_exponent_fitted(self):
+        X, y = self.gaussians(C=6, D=16, n=250, sep=.8)  # a long way down: all four parameters are determined
+        found = self.scale(X, y, "--exponent", "free", "--reconstructor", "published")
+        for n, values, limit, mine, _ in list(self.fits(found, True))[:3]:
+            _, p, cov = self.best_of_scipy(n, values, None)
+            half = student.ppf(.975, len(n) - 4) * np.sqrt(np.diag(cov))
+            for k, name in enumerate((limit, "gamma1", "gamma2", "gamma0")):
+                self.assertAlmostEqual(mine[name], p[k], delta=1e-3 * half[k], msg=name)
+                low, high = mine["intervals"][name]
+                self.assertAlmostEqual(high - low, 2 * half[k], delta=1e-3 * half[k], msg=name)
+
     def test_limit_is_what_much_more_data_give(self):
         for C, D, n, sep in ((10, 32, 100, .4), (5, 16, 200, .5), (20, 24, 60, .6)):
             random = np.random.default_rng(D)
@@ -218,7 +235,8 @@ class Scale(CliCase):
     def test_files(self):
         X, y = self.save_clusters(n=300)
         done = self.rer("scale", X, y, "--out", "out", "--accuracy", ".9", "--prune", "20", "--collect", "50")
-        self.assertEqual(set(os.listdir(self.path("out"))), {"scale.html", "scale.csv", "scale.json", "scale.svg"})
+        self.assertEqual(set(os.listdir(self.path("out"))),
+                         {"scale.html", "scale.csv", "scale.json", "scale.svg", "scale_error.svg"})
         found = json.loads(self.load(self.path("out", "scale.json")))
         with open(self.path("out", "scale.csv"), newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -229,7 +247,10 @@ class Scale(CliCase):
             fitted = law(point["n"], found["chi_inf"], found["gamma1"], found["gamma2"], found["gamma0"])
             self.assertAlmostEqual(float(row["chi_law"]), fitted, delta=1e-9)
         self.assertEqual(rows[-1]["chi_sd"], "")
-        self.assertTrue(tree.parse(self.path("out", "scale.svg")).getroot().tag.endswith("svg"))
+        for name, measures in (("scale.svg", MEASURES[:3]), ("scale_error.svg", MEASURES[3:])):
+            titles = [e.text for e in tree.parse(self.path("out", name)).getroot().iter() if e.tag.endswith("}title")]
+            shown = [float(text.split(", ")[1].removesuffix(" %")) / (100 if "%" in text else 1) for text in titles]
+            np.testing.assert_allclose(shown, [p[m] for m in measures for p in found["points"]], rtol=1e-3)
         for words in ("50 more samples a class would", "Pruning 20 % would", "accuracy would become about",
                       "With unlimited data chi would be"):
             self.assertIn(words, done.out)

@@ -57,10 +57,12 @@ class Pages(BrowserCase):
         for shown, point in zip(points, data["points"]):
             mean = lambda name: point[name]["mean"] if isinstance(point[name], dict) else point[name]
             self.near([shown[0], shown[2], shown[6]], [point["n"], mean("chi"), mean("error_rate")])
-        self.near(self.table(page, "Laws")[0][1], data["chi_inf"])
+        laws = self.table(page, "Laws")
+        self.near(laws[0][1:5], [data["chi_inf"], *data["intervals"]["chi_inf"], data["finite_size"]])
+        self.near(laws[3][1], data["error_rate"]["error_rate_inf"])
         self.near([row[2] for row in self.table(page, "Forecasts")[1:]],
                   [data["forecasts"][name]["chi"] for name in ("collect", "prune")])
-        self.assertEqual(page.locator("svg.chart").count(), 1)
+        self.assertEqual(page.locator("svg.chart").count(), 2)
 
     def test_bench(self):
         self.save("", *clusters(n=240, classes=3, spread=1.2))
@@ -133,7 +135,7 @@ class Pages(BrowserCase):
         self.rer("analyze", "X2.npy", "y2.npy", "--out", "other", "--quiet")
         self.rer("compare", "before", "other", "--out", "sets")
         page = self.open(self.folder / "sets" / "compare.html")
-        self.assertEqual(page.locator("svg.chart").count(), 1)
+        self.assertEqual(page.locator("svg.chart").count(), 2)
         self.assertEqual([row[0] for row in self.table(page, "Runs")], ["before", "other"])
 
 
