@@ -112,6 +112,22 @@ static rer_status sort_by_group(detail_run *run, rer_grouping grouping, rer_erro
     return status;
 }
 
+/* Of a class: its error over that of chance, 1 - P(nearest = c). Their mean, weighted by n (1 - P), is that of
+ * the whole. predicted [C] is overwritten. */
+static void set_class_difficulties(const detail_run *run, int64_t *predicted)
+{
+    const rer_result *result = run->result;
+    rer_details *details = run->details;
+    for (int64_t i = 0; i < details->groups[0].n; i++)
+        predicted[rer_predicted(result, run->rows[RER_WHOLE][i])]++;
+    for (int32_t c = 0; c < details->C; c++) {
+        rer_group *class = &details->groups[rer_group_place(details, RER_BY_CLASS, c)];
+        double chance = 1 - (double)predicted[c] / (double)details->groups[0].n;
+        if (class->n > 0)
+            class->difficulty = chance > 0 ? fmin(1, class->error_rate / chance) : 0;
+    }
+}
+
 static rer_status set_difficulties(const detail_run *run, rer_error *error)
 {
     const rer_result *result = run->result;
@@ -120,8 +136,10 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
     rer_status status = rer_allocate(&given, details->C, sizeof *given, "classes", error);
     if (status == RER_OK)
         status = rer_allocate(&predicted, details->C, sizeof *predicted, "classes", error);
-    if (status == RER_OK)
+    if (status == RER_OK) {
         details->groups[0].difficulty = result->summary.difficulty;
+        set_class_difficulties(run, predicted);
+    }
     for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
         int64_t wrong = 0;
         memset(given, 0, (size_t)details->C * sizeof *given);

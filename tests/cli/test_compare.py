@@ -151,6 +151,23 @@ class Compare(CliCase):
         self.assertEqual((rows[0]["label_before"], rows[0]["label_after"]), (str(y[0]), str(int(clean[0]))))
         self.assertEqual(rows[-1]["label_after"], "")
 
+    def test_changed_labels_are_counted_and_listed(self):
+        labels = ["a", "b"] * 6
+        after = ["b", "a", "b", "a", *labels[4:]]
+        before_chi, after_chi = np.array([2.0] * 3 + [.5] * 9), np.array([.5, 3.0] + [.5] * 10)
+        self.run_folder("before", before_chi, labels, chi=.9, noise_rate=.3)  # flagged: over 1
+        self.run_folder("after", after_chi, after, chi=.7, noise_rate=.1)
+        change = self.compare("before", "after")["relabellings"][0]
+        self.assertEqual([change[k] for k in ("n_changed", "n_flagged_before", "n_flagged_after")], [4, 3, 1])
+        self.assertAlmostEqual(change["changed_chi_before"], before_chi[:4].mean())
+        self.assertAlmostEqual(change["changed_chi_after"], after_chi[:4].mean())
+        self.assertAlmostEqual(change["chi_change"], -.2)
+        self.assertAlmostEqual(change["noise_rate_change"], -.2)
+        self.rer("compare", "before", "after", "--out", "out", "--quiet")
+        page = self.load(self.path("out", "compare.html")).decode()
+        self.assertIn("4 changed labels took the share of wrong ones from 30.0 % to 10.0 %", page)
+        self.assertEqual(page.split("Changed labels")[-1].count("<tr>"), 1 + 4)
+
     def test_data_sets(self):
         random = np.random.default_rng(5)
         chi = random.uniform(.5, 1, 6)
@@ -177,7 +194,14 @@ class Compare(CliCase):
                 if i < 5:
                     self.assertAlmostEqual(float(row["error_ratio"]), rate[i] / float(row["expected_error"]), delta=1e-6)
             self.assertIn("set9", " ".join(found["notes"]))
-            self.assertTrue(tree.parse(self.path(head, "datasets.svg")).getroot().tag.endswith("svg"))
+            # Left-out errors, noise rates and errors of the five models against chi; samples and classes.
+            for name, points in (("datasets.svg", 6 + 6 + 5), ("datasets_size.svg", 6)):
+                titles = [e.text for e in tree.parse(self.path(head, name)).getroot().iter() if e.tag.endswith("}title")]
+                self.assertEqual(len(titles), points)  # each point tells its numbers
+        self.save("rates.csv", "run,error_rate\n" + "".join(f"set{i},{float(x)!r}\n" for i, x in zip(
+            np.argsort(chi)[:5], (.01, .1, .3, .9, 1))))
+        hardest = self.compare(*names, "--error-rates", "rates.csv")["runs"][int(np.argmax(chi))]
+        self.assertEqual(hardest["expected_error"], 1)  # where the line says more than all
         found = self.compare(*names)  # without error rates
         self.assertEqual((found["mode"], found["regression"]["pearson"]), ("datasets", None))
         self.save("rates.csv", "run,error_rate\nset0,.1\nset1,.2\n")
@@ -252,6 +276,8 @@ class Compare(CliCase):
         pair = self.compare("x", "y")["pairs"][0]
         self.assertIsNone(pair["spearman_samples"])
         self.assertIsNone(pair["ndcg_samples"])
+        self.rer("compare", "x", "y", "--out", "out", "--quiet")
+        self.assertIn("all samples are alike", self.load(self.path("out", "compare.html")).decode())
 
 
 if __name__ == "__main__":

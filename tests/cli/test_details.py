@@ -63,6 +63,8 @@ class Details(CliCase):
             self.assertEqual((row["label"], int(row["n"])), (str(c), mine.sum()))
             self.assertAlmostEqual(float(row["chi"]), self.chi[mine].mean(), delta=1e-5)
             self.assertAlmostEqual(float(row["error_rate"]), np.mean(self.nearest[mine] != c), delta=1e-8)
+            self.assertAlmostEqual(float(row["difficulty"]), np.mean(self.nearest[mine] != c) / np.mean(self.nearest != c),
+                                   delta=1e-8)
             self.assert_spread(row, "in", self.errors[mine, c])
             self.assert_spread(row, "out", self.errors[~mine, c])
             self.assertAlmostEqual(entry["in_class"]["min"], self.errors[mine, c].min(), delta=1e-4)
@@ -105,6 +107,12 @@ class Details(CliCase):
                                 (random.normal(size=(900, 4)).astype("f4"), np.arange(900) % 30 // 29, .8, 1)):
             self.analyze(X, y, "--details")
             self.assertTrue(low <= self.summary()["difficulty"] <= high, self.summary()["difficulty"])
+        # Left out, a row of two equal classes that are one is nearer to the other: worse than chance is 1 all the same.
+        X, y = np.repeat(random.normal(size=(20, 3)), 2, axis=0).astype("f4"), np.arange(40) % 2
+        details = self.analyze(X, y, "--details", "--shrinkage", "1", "--normalize", "none")
+        self.assertGreater(1 - cohen_kappa_score(y, self.nearest), 1.5)
+        for difficulty in (self.summary()["difficulty"], *(entry["difficulty"] for entry in details["classes"])):
+            self.assertEqual(difficulty, 1)
 
     def test_transitions(self):
         X, y = overlapping()
