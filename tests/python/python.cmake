@@ -14,7 +14,7 @@ if(NOT RER_SANITIZE)
     # The wheel on every Python that is here; slow: with the tests that need little.
     add_test(NAME python.wheel COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
     add_test(NAME python.versions COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR}
-                                          test_analyze.py test_inputs.py test_process.py)
+                                          test_analyze.py test_inputs.py test_studies.py test_process.py)
     set_tests_properties(python.wheel python.versions PROPERTIES FIXTURES_REQUIRED python_package TIMEOUT 900
         RESOURCE_LOCK package_build ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")

@@ -31,6 +31,11 @@ with tempfile.TemporaryDirectory() as folder:
     assert rer.analyze(f"{folder}/both.npz:X", f"{folder}/both.npz:y").issues.tolist() == [7]
     pathlib.Path(folder, "t.csv").write_text("a,b,kind\n" + "".join(f"{i % 7},{i % 3},{'xy'[i % 3 > 0]}\n" for i in range(90)))
     assert rer.analyze(f"{folder}/t.csv", label_column="kind").n_classes == 2
+noisy = rer.noise(y, rate=.05)
+assert noisy.n_changed == 30 and set(noisy.rows) <= set(rer.analyze(X, noisy, groups=range(600)).issues)
+assert "With unlimited data" in repr(rer.scale(X, y, sizes=[20, 40, 80])) and "<svg" in rer.scale(X, y)._repr_html_()
+assert np.nanmax(rer.bench(X, y, noise="symmetric", rates=.1, seeds=1).scores["auroc"]) > .99
+assert rer.compare([r, rer.analyze(X, noisy)]).relabellings["n_changed"].tolist() == [(noisy.labels != y).sum()]
 threads = [threading.Thread(target=rer.analyze, args=(X, y)) for _ in range(4)]
 for thread in threads:
     thread.start()

@@ -52,14 +52,17 @@ def test_other_threads_run():
     assert took > 0.2 and len(during) > 20 and np.diff(during).max() < took / 4
 
 
-@pytest.mark.parametrize("options", [{}, {"reconstructor": "autoencoder"}, {"reconstructor": "subspace"}])
-def test_interrupt_stops_within_a_second(options):
+@pytest.mark.parametrize("call", ["analyze(X, y)", 'analyze(X, y, reconstructor="autoencoder")',
+                                  'analyze(X, y, reconstructor="subspace")', "analyze(X, clusters=50)", "scale(X, y)",
+                                  "bench(X, y)", 'noise(y, X, type="confidence")'])
+def test_interrupt_stops_within_a_second(call):
     code = """
         import sys, time, threading, os, signal
         import numpy as np
         import rer
         X = np.random.default_rng(0).normal(size=(150_000, 384)).astype("f4")
         y = np.arange(len(X)) % 50
+        call = eval("lambda: rer." + sys.argv[2])
         sent = []
         def interrupt():
             time.sleep(float(sys.argv[1]))
@@ -67,7 +70,7 @@ def test_interrupt_stops_within_a_second(options):
             os.kill(os.getpid(), signal.SIGINT)
         threading.Thread(target=interrupt, daemon=True).start()
         try:
-            rer.analyze(X, y, **eval(sys.argv[2]))
+            call()
             print("finished")
         except KeyboardInterrupt:
             print(time.perf_counter() - sent[0])
@@ -76,7 +79,7 @@ def test_interrupt_stops_within_a_second(options):
     """
     took = []
     while len(took) < 3 and not (took and min(took) < 1):  # other programs may hold the processor
-        done = run_python(code, 0.3, options)
+        done = run_python(code, 0.3, call)
         assert done.returncode == 0, done.stderr
         assert done.stdout.strip() != "finished"
         took.append(float(done.stdout))
@@ -203,8 +206,54 @@ def test_a_thousand_calls_do_not_grow(tmp_path):
     assert resident() - before < 4 << 20
 
 
+def test_studies_do_not_grow(tmp_path):
+    X, y = clusters(n=600, d=8, planted=10)
+    probabilities = np.eye(3)[y] * .7 + .1
+    pictures = np.zeros((600, 32, 32), np.uint8)
+    rer.analyze(X, y).write(tmp_path / "run")
+
+    def once():
+        result = rer.analyze(X, y, groups=np.arange(600) // 2, pred_probs=probabilities.copy(), subsets=y,
+                             images=pictures.copy(), texts=["text"] * 600, n_jobs=1)
+        result.report(tmp_path / "report.html", images=pictures.copy())
+        for study in (rer.scale(X, y, sizes=[20, 40, 80], repeats=1, n_jobs=1),
+                      rer.bench(X, y, noise="none", bootstrap=0, detectors="rer,knn", human=[y], n_jobs=1),
+                      rer.compare([tmp_path / "run", tmp_path / "run"])):
+            for _ in range(20):
+                study._study.json()
+        rer.noise(y).labels
+        rer.analyze(X, clusters=3, n_jobs=1)
+        for wrong in (lambda: rer.analyze(X, y, pred_probs=probabilities[1:]), lambda: rer.scale(X, y, sizes=[1]),
+                      lambda: rer.bench(X, y, human=[y, y[1:]]), lambda: rer.compare([tmp_path, tmp_path]),
+                      lambda: rer.noise(y, rate=2), lambda: rer.analyze(X, y, images=pictures[1:])):
+            with pytest.raises((ValueError, OSError)):
+                wrong()
+
+    for _ in range(8):
+        once()
+    gc.collect()
+    before = resident()
+    for _ in range(40):
+        once()
+    gc.collect()
+    # Kept pictures would be 24 MB, texts of summaries 4.
+    assert resident() - before < 2 << 20
+
+
 def test_references_are_given_back():
     X, y = clusters()
+    probabilities, pictures = np.eye(3)[y] * .7 + .1, np.zeros((300, 8, 8), np.uint8)
+    for _ in range(3):
+        for thing in (probabilities, pictures, y):
+            before = sys.getrefcount(thing)
+            result = rer.analyze(X, y, pred_probs=probabilities, images=pictures)
+            result.report(os.devnull, images=pictures)
+            rer.bench(X, y, noise="none", human=[y], detectors="rer,knn", bootstrap=0)
+            with pytest.raises(ValueError):
+                rer.bench(X, y, noise="none", human=[y, y[1:]], detectors="rer,knn", bootstrap=0)
+            del result
+            gc.collect()
+            assert sys.getrefcount(thing) == before
     names = ["a", "b", "c"]
     callback = lambda stage, share: None  # noqa: E731
     for thing in (X, y, names, callback):
