@@ -2,6 +2,8 @@
 import os
 import unittest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # scikit-learn's threads wait busily: very slow beside other work
+
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score

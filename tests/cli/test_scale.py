@@ -218,7 +218,8 @@ class Scale(CliCase):
                 self.assertAlmostEqual(high - low, 2 * half[k], delta=1e-3 * half[k], msg=name)
 
     def test_limit_is_what_much_more_data_give(self):
-        for C, D, n, sep in ((10, 32, 100, .4), (5, 16, 200, .5), (20, 24, 60, .6)):
+        for C, D, n, sep, held in ((10, 32, 100, .4, False), (5, 16, 200, .5, False), (20, 24, 60, .6, False),
+                                   (10, 32, 100, 1.2, True), (10, 32, 100, 3, True), (10, 64, 30, .4, True)):
             random = np.random.default_rng(D)
             centers, spread = sep * random.normal(size=(C, D)), np.geomspace(1, .5, D)
 
@@ -228,7 +229,9 @@ class Scale(CliCase):
 
             found = self.scale(*draw(n))
             X, y = draw(100 * n)
-            self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "big", "--quiet")
+            # Far apart, or with few samples per feature, more data choose another shrinkage.
+            metric = ["--shrinkage", found["shrinkage"]] if held else []
+            self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "big", "--quiet", *metric)
             self.assertLess(abs(found["chi_inf"] - self.summary("big")["chi"]), .01)
             self.assertLess(found["points"][-1]["chi"], found["points"][0]["chi"])
 
