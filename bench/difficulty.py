@@ -8,11 +8,14 @@ linear probe (scikit-learn) on the labels as given, and what rer gives; then the
 import argparse
 import csv
 import json
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import warnings
+
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # of the probe: threads that wait busily cost more
 
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
