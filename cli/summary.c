@@ -39,7 +39,8 @@ static void print_size(const cli_job *job)
     if (summary->n_invalid > 0)
         printf("; %s left out", grouped(number, summary->n_invalid));
     if (summary->n_outliers > 0)
-        printf("; %s fit%s no class", grouped(number, summary->n_outliers), summary->n_outliers == 1 ? "s" : "");
+        printf("; %s resemble%s no class clearly", grouped(number, summary->n_outliers),
+               summary->n_outliers == 1 ? "s" : "");
     printf("\n");
 }
 

@@ -396,7 +396,10 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     made->D = data->D;
     made->C = data->labels.C;
     scale.scaling = made;
-    status = run_all(&scale, data, progress, error);
+    if (data->features.name != NULL)
+        status = rer_copy_text(&made->name, data->features.name, error);
+    if (status == RER_OK)
+        status = run_all(&scale, data, progress, error);
     rer_pool_close(scale.run.pool);
     rer_class_rows_free(&scale.classes);
     rer_result_free(scale.whole);
@@ -417,6 +420,7 @@ void rer_scaling_free(rer_scaling *scaling)
     if (scaling == NULL)
         return;
     rer_notes_free(&scaling->notes);
+    free(scaling->name);
     free(scaling);
 }
 

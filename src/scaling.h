@@ -9,6 +9,7 @@
 
 struct rer_scaling {
     rer_options options;
+    char *name; /* of the features' file; NULL: from memory */
     int64_t N, D, labelled;
     double shrinkage; /* NaN where it plays no part */
     int32_t C;

@@ -26,6 +26,7 @@ typedef struct rer_entry { /* one detector in one trial */
 
 struct rer_bench {
     rer_options options;
+    char *name; /* of the features' file; NULL: from memory */
     int64_t N, D;
     int32_t C;
     rer_contestant *contestants; /* [n_contestants] */

@@ -29,9 +29,9 @@ static void write_headline(char *text, size_t size, const rer_bench *bench)
     if (best < 0)
         (void)snprintf(text, size, "Nothing was planted: this is what each detector says of the labels as they are");
     else
-        (void)snprintf(text, size, "%s ranks wrong labels best: mean AUROC %s, first in %d of %d kinds of noise",
-                       bench->contestants[best].name, rer_fixed_text(auroc, rer_bench_mean(bench, best, RER_AUROC), 3),
-                       wins, bench->n_cells - 1);
+        (void)snprintf(text, size, "%s ranks wrong labels best%s: mean AUROC %s, first in %d of %d kinds of noise",
+                       bench->contestants[best].name, 2 * wins < bench->n_cells - 1 ? " on the whole" : "",
+                       rer_fixed_text(auroc, rer_bench_mean(bench, best, RER_AUROC), 3), wins, bench->n_cells - 1);
 }
 
 /* Mean over all cells, and which is best: the largest, or the smallest. */
@@ -149,9 +149,10 @@ static rer_status put_charts(rer_writer *writer, const rer_bench *bench)
 rer_status rer_bench_put_page(rer_writer *writer, const void *context)
 {
     const rer_bench *bench = context;
-    char headline[300], origin[120], seconds[RER_CHART_TEXT];
+    char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
     rer_frame frame = {
         .kind = "Benchmark of detectors",
+        .name = bench->name,
         .headline = headline,
         .lead =
             "Wrong labels were planted in the data set, whose own labels count as right, and every detector was asked "
@@ -159,8 +160,9 @@ rer_status rer_bench_put_page(rer_writer *writer, const void *context)
     };
     rer_status status = RER_OK;
     write_headline(headline, sizeof headline, bench);
-    (void)snprintf(origin, sizeof origin, "%lld samples, %d classes, %lld features, %s s", (long long)bench->N,
-                   bench->C, (long long)bench->D, rer_fixed_text(seconds, bench->seconds, 1));
+    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
+                   rer_fixed_text(samples, (double)bench->N, 0), bench->C, (long long)bench->D,
+                   rer_fixed_text(seconds, bench->seconds, 1));
     rer_frame_start(writer, &frame);
     if (bench->n_cells > 1) {
         put_means(writer, bench);

@@ -20,6 +20,7 @@ void rer_bench_free(rer_bench *bench)
     for (int i = 0; bench->cells != NULL && i < bench->n_cells; i++)
         free(bench->cells[i].noise);
     free(bench->cells);
+    free(bench->name);
     free(bench->contestants);
     free(bench->seeds);
     free(bench->entries);
@@ -90,7 +91,10 @@ rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_
     made->N = data->N;
     made->D = data->D;
     made->C = data->labels.C;
-    status = rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors, error);
+    if (data->features.name != NULL)
+        status = rer_copy_text(&made->name, data->features.name, error);
+    if (status == RER_OK)
+        status = rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors, error);
     if (status == RER_OK)
         status = make_cells(made, settings, error);
     int64_t each = made->n_contestants;

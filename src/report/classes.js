@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { data, $, make, svg, nameOf, label, grouped, percent, show, kind, showPair } = rerReport;
+  const { data, $, make, svg, nameOf, label, grouped, percent, show, kind, showPair, hasPair } = rerReport;
   const PAGE = 60; /* rows that are drawn at once */
 
   /* ---- classes ------------------------------------------------------------------------------------ */
@@ -81,9 +81,11 @@
   function startMatrix() {
     if (data.pairs.length === 0 || !$("matrix")) return;
     $("confused").hidden = $("confused-lead").hidden = $("pairs").hidden = false;
-    $("pairs").append(...data.pairs.slice(0, 12).map(([a, b, ab, ba]) =>
-      make("button", { type: "button", onclick: () => showPair(a, b) },
-        make("span", {}, label(a), " / ", label(b)), make("span", { class: "muted", text: grouped(ab + ba) }))));
+    $("pairs").append(...data.pairs.slice(0, 12).map(([a, b, ab, ba]) => {
+      const open = hasPair(a, b);
+      return make(open ? "button" : "div", { type: open ? "button" : null, class: "pair", onclick: open ? () => showPair(a, b) : null },
+        make("span", {}, label(a), " / ", label(b)), make("span", { class: "muted", text: grouped(ab + ba) }));
+    }));
     if (data.order.length <= 40) return; /* drawn already */
     const n = data.order.length;
     const place = new Array(n);
@@ -124,12 +126,12 @@
         i = j;
       }
       pen.fillStyle = colour("--c1");
-      const dot = Math.max(unit, 1.6);
+      const dot = Math.max(unit, 2.4); /* a place of many classes is smaller than a pixel */
       for (const [key, count] of cells) {
         const x = (key % n) - view.x;
         const y = Math.floor(key / n) - view.y;
         if (x < -1 || y < -1 || x > view.size || y > view.size) continue;
-        pen.globalAlpha = Math.min(1, 0.15 + 0.85 * Math.sqrt(shareOf(key, count) / 0.3));
+        pen.globalAlpha = Math.min(1, 0.3 + 0.7 * Math.sqrt(shareOf(key, count) / 0.3));
         pen.fillRect(from + x * unit, from + y * unit, dot, dot);
       }
       pen.globalAlpha = 1;
@@ -194,6 +196,25 @@
       return best;
     }
 
+    const tell = (found) => {
+      const name = (i) => nameOf(data.order[i]);
+      $("cell").textContent = found === null ? "No samples here."
+        : `${name(found.row)} → ${name(found.column)}: ${grouped(found.count)} samples, ` +
+          `${percent(shareOf(found.row * n + found.column, found.count))} of ${name(found.row)}`;
+    };
+
+    /* For those without a pointer. */
+    function fullestInSight() {
+      let best = null;
+      for (const [key, count] of cells) {
+        const row = Math.floor(key / n);
+        const column = key % n;
+        const seen = row >= view.y && column >= view.x && row + 1 <= view.y + view.size && column + 1 <= view.x + view.size;
+        if (seen && (best === null || count > best.count)) best = { row, column, count };
+      }
+      return best;
+    }
+
     let drag = null;
     canvas.addEventListener("pointerdown", (event) => { drag = { x: event.clientX, y: event.clientY, moved: false }; });
     canvas.addEventListener("pointermove", (event) => {
@@ -203,16 +224,15 @@
         drag = { x: event.clientX, y: event.clientY, moved: true };
         return;
       }
-      const found = filledAt(event);
-      const name = (i) => nameOf(data.order[i]);
-      $("cell").textContent = found === null ? "Point at a place to read it; click to see its suspects."
-        : `${name(found.row)} → ${name(found.column)}: ${grouped(found.count)} samples, ` +
-          `${percent(shareOf(found.row * n + found.column, found.count))} of ${name(found.row)}`;
+      tell(filledAt(event));
     });
+    const showCell = (found) => {
+      if (!showPair(data.order[found.row], data.order[found.column])) $("cell").textContent += ". None of them is a suspect.";
+    };
     canvas.addEventListener("click", (event) => {
       const found = drag && drag.moved ? null : filledAt(event);
       drag = null;
-      if (found) showPair(data.order[found.row], data.order[found.column]);
+      if (found) showCell(found);
     });
     canvas.addEventListener("wheel", (event) => {
       if (!event.ctrlKey) return;
@@ -226,8 +246,11 @@
       if (Object.hasOwn(steps, event.key)) move(...steps[event.key]);
       else if (event.key === "+" || event.key === "=") zoom(0.6);
       else if (event.key === "-") zoom(1.7);
-      else return;
+      else if (event.key !== "Enter") return;
       event.preventDefault();
+      const found = fullestInSight();
+      tell(found);
+      if (event.key === "Enter" && found) showCell(found);
     });
     $("zoom-in").addEventListener("click", () => zoom(0.6));
     $("zoom-out").addEventListener("click", () => zoom(1.7));

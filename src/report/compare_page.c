@@ -38,13 +38,13 @@ static void headline_of_samples(char *text, size_t size, const rer_comparison *c
 
 static void headline_of_labels(char *text, size_t size, const rer_comparison *comparison)
 {
-    char a[RER_CHART_TEXT], b[RER_CHART_TEXT];
+    char a[RER_CHART_TEXT], b[RER_CHART_TEXT], count[RER_CHART_TEXT];
     const rer_compared_run *before = &comparison->runs[0], *after = &comparison->runs[1];
     int64_t changed = comparison->relabellings != NULL ? comparison->relabellings[0].n_changed : 0;
     (void)rer_fixed_text(a, 100 * before->noise_rate, 1);
     (void)rer_fixed_text(b, 100 * after->noise_rate, 1);
-    (void)snprintf(text, size, "%lld changed labels took the share of wrong ones from %s %% to %s %%",
-                   (long long)changed, a, b);
+    (void)snprintf(text, size, "%s changed labels took the share of wrong ones from %s %% to %s %%",
+                   rer_fixed_text(count, (double)changed, 0), a, b);
 }
 
 static void headline_of_datasets(char *text, size_t size, const rer_comparison *comparison)

@@ -160,12 +160,26 @@ void rer_frame_facts_end(rer_writer *writer)
     rer_put(writer, "</dl>\n");
 }
 
-/* Options of one reconstructor are told where it is the one that ran. */
-static bool is_for_reconstructor(const rer_option_info *info, const rer_options *options)
+static void get_option(char *value, size_t size, const rer_options *options, const char *name)
 {
-    char name[32] = "";
-    rer_options_get(options, 0, name, sizeof name);
-    return info->only_for == NULL || strncmp(info->only_for, "rer ", 4) == 0 || strstr(info->only_for, name) != NULL;
+    for (int i = 0; i < rer_options_count(); i++)
+        if (strcmp(rer_options_info(i)->name, name) == 0)
+            rer_options_get(options, i, value, size);
+}
+
+/* Options of one reconstructor or detector are told where it is the one that ran. */
+static bool is_for_run(const rer_option_info *info, const rer_options *options)
+{
+    char reconstructor[32] = "", detector[32] = "";
+    const char *whom = info->only_for;
+    get_option(reconstructor, sizeof reconstructor, options, "reconstructor");
+    get_option(detector, sizeof detector, options, "detector");
+    if (whom == NULL)
+        return true;
+    if (strncmp(whom, "rer ", 4) != 0)
+        return strstr(whom, reconstructor) != NULL;
+    whom = strchr(whom + 4, ' '); /* "rer analyze confident" */
+    return whom == NULL || strcmp(whom + 1, detector) == 0;
 }
 
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command)
@@ -173,7 +187,7 @@ void rer_frame_options(rer_writer *writer, const rer_options *options, const cha
     rer_frame_facts_start(writer);
     for (int i = 0; i < rer_options_count(); i++) {
         char text[128];
-        if (!rer_option_is_for(rer_options_info(i), command) || !is_for_reconstructor(rer_options_info(i), options))
+        if (!rer_option_is_for(rer_options_info(i), command) || !is_for_run(rer_options_info(i), options))
             continue;
         rer_options_get(options, i, text, sizeof text);
         rer_frame_fact(writer, rer_options_info(i)->name, text);

@@ -10,7 +10,7 @@
 extern const char rer_report_css[], rer_report_css_sha256[];
 extern const char rer_report_js[], rer_report_js_sha256[], rer_decisions_js[], rer_decisions_js_sha256[];
 extern const char rer_review_js[], rer_review_js_sha256[], rer_classes_js[], rer_classes_js_sha256[];
-extern const char rer_review_html[], rer_classes_html[];
+extern const char rer_review_html[], rer_classes_html[], rer_matrix_html[];
 
 #define ROOM ((int64_t)6 << 20) /* bytes of pictures: 8 MiB as base64 */
 
@@ -160,12 +160,18 @@ static void put_notes(const rer_page *page)
 static void put_next(const rer_page *page)
 {
     const char *labels = page->data->labels.source;
+    const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
         return;
     rer_put(writer, "<div class=\"next\"><h3>What to do next</h3>\n<ol>\n<li>Look at the suspects below, the likeliest "
-                    "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.</li>\n"
-                    "<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
+                    "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.");
+    if (page->result->options.budget < 0 && 2 * summary->n_issues < count_wrong(summary)) {
+        rer_put(writer, " These are the clearest; <code>--budget ");
+        rer_put_integer(writer, count_wrong(summary));
+        rer_put(writer, "</code> lists as many as look wrong.");
+    }
+    rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
     rer_put_html(writer, labels != NULL ? labels : "y.npy");
     rer_put(writer, " decisions.csv --out y_clean.npy</code></li>\n</ol></div>\n");
 }
@@ -187,21 +193,44 @@ static void put_suspects(const rer_page *page)
     rer_put(writer, rer_review_html);
 }
 
+/* Mistakes that single samples show, and the estimate for the whole, where the two are far apart. */
+static void put_likely(const rer_page *page)
+{
+    const rer_result *result = page->result;
+    rer_writer *writer = page->writer;
+    double sum = 0, all = (double)count_wrong(&result->summary);
+    for (int32_t c = 0; c < result->C; c++)
+        if (!isnan(result->classes[c].noise_rate))
+            sum += result->classes[c].noise_rate * (double)result->classes[c].n;
+    if (isnan(result->summary.noise_low) || sum > .75 * all)
+        return;
+    rer_put(writer, "<p>Likely wrong: labels that can be told to be wrong one by one, about ");
+    rer_put_count(writer, llround(sum));
+    rer_put(writer, " in all. The estimate of ");
+    rer_put_count(writer, llround(all));
+    rer_put(writer, " for the whole data set also has mistakes that look like classes that overlap.</p>\n");
+}
+
 static rer_status put_classes(const rer_page *page)
 {
     if (page->gallery.n_classes == 0 || page->result->summary.n_labelled == 0)
         return RER_OK;
     rer_frame_section(page->writer, "classes", "Classes",
-                      "χ near 1: a class that can hardly be told apart from another one.");
+                      "χ near 1 or above: a class that can hardly be told apart from another one.");
     if (page->gallery.n_classes < page->result->C) {
         char text[100];
         (void)snprintf(text, sizeof text, "The %d hardest of %d classes; all are in classes.csv.",
                        page->gallery.n_classes, page->result->C);
         rer_frame_paragraph(page->writer, text);
     }
+    put_likely(page);
     rer_put(page->writer, rer_classes_html);
+    rer_put(page->writer, "<div class=\"confusions\">\n");
+    rer_put(page->writer, rer_matrix_html);
     rer_status status = rer_page_matrix(page);
-    rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden></div>\n");
+    rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden><h4>The most confused pairs</h4>"
+                          "<p class=\"muted\">Samples of one that are nearest to the other. A pair with suspects can "
+                          "be pressed to see them.</p></div>\n</div>\n");
     if (status == RER_OK)
         rer_page_details(page);
     return status;

@@ -38,7 +38,7 @@ static void put_subsets(const rer_page *page)
         {.title = "at most", .is_number = true, .help = "95 % interval of χ"},
         {.title = "difficulty", .is_number = true},
         {.title = "nearest-class error", .is_number = true},
-        {.title = "probably wrong", .is_number = true},
+        {.title = "likely wrong", .is_number = true, .help = "the mean mistakenness of its samples"},
         {.title = "flagged", .is_number = true},
     };
     const rer_group *group = rer_result_group(page->result, RER_BY_SUBSET, 0);

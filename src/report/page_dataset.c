@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BINS = 70, STEPS = 36, SAMPLED_MAX = 40000 };
+enum { BINS = 70, STEPS = 36, STEP_ROWS = 5, SAMPLED_MAX = 40000 };
 
 typedef struct scored {
     double chi, mistakenness;
@@ -77,37 +77,46 @@ static void put_histogram(const rer_page *page, double low, double high)
     rer_frame_chart(page->writer, &chart);
 }
 
-/* Median and the middle 80 % of mistakenness, over pieces of as many samples each. */
+/* The rows from `first` that fall into the same piece of chi: up to `end`, and on until there are enough. */
+static int64_t piece_end(const scored *rows, int64_t first, int64_t count, double end)
+{
+    int64_t last = first;
+    while (last < count && (rows[last].chi <= end || last - first < STEP_ROWS))
+        last++;
+    return last;
+}
+
+/* Median and the middle 80 % of mistakenness, over pieces of chi of the same width. */
 static rer_status put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
 {
-    double x[STEPS], middle[STEPS], from[STEPS], to[STEPS];
-    double *piece = NULL;
-    int n = (int)rer_min(STEPS, count / 5);
-    if (n < 3)
-        return RER_OK;
-    rer_status status =
-        rer_allocate(&piece, count / n + 2, sizeof *piece, "a piece of the samples", page->writer->error);
+    double x[STEPS], middle[STEPS], from[STEPS], to[STEPS], *piece = NULL; /* [count] */
+    double low = rows[count / 3].chi;                                      /* below it, hardly a label is suspicious */
+    int n = 0;
+    rer_chart_widen(&low, &high);
+    rer_status status = rer_allocate(&piece, count, sizeof *piece, "a piece of the samples", page->writer->error);
     if (status != RER_OK)
         return status;
-    for (int k = 0; k < n; k++) {
-        /* most samples are unsuspicious: pieces get smaller towards the large chi */
-        int64_t first = (int64_t)((double)count * (1 - pow(1 - (double)k / n, 2)));
-        int64_t last = (int64_t)((double)count * (1 - pow(1 - (k + 1.0) / n, 2)));
-        int64_t size = rer_min(last - first, count / n + 2);
-        for (int64_t i = 0; i < size; i++)
-            piece[i] = rows[first + (last - first) * i / rer_max(size, 1)].mistakenness;
+    for (int64_t first = count / 3, last = 0; n < STEPS && count - first >= STEP_ROWS; first = last) {
+        double step = (high - low) / STEPS, passed = floor((rows[first].chi - low) / step);
+        last = piece_end(rows, first, count, low + (passed + 1) * step);
+        if (count - last < STEP_ROWS)
+            last = count;
+        for (int64_t i = first; i < last; i++)
+            piece[i - first] = rows[i].mistakenness;
+        int64_t size = last - first;
         qsort(piece, (size_t)size, sizeof *piece, by_size);
-        x[k] = size > 0 ? rows[(first + last) / 2].chi : NAN;
-        middle[k] = size > 0 ? piece[size / 2] : NAN;
-        from[k] = size > 0 ? piece[size / 10] : NAN;
-        to[k] = size > 0 ? piece[size - 1 - size / 10] : NAN;
+        x[n] = rows[first + size / 2].chi;
+        middle[n] = piece[size / 2];
+        from[n] = piece[size / 10];
+        to[n++] = piece[size - 1 - size / 10];
     }
     rer_series series = {.kind = RER_LINE, .n = n, .x = x, .y = middle, .low = from, .high = to};
     rer_chart chart = {.title = "What χ says about a label", .series = &series, .n_series = 1};
     chart.description = "Mistakenness against chi: median and middle 80 percent";
-    chart.x = (rer_axis){.title = "χ", .low = rows[count / 3].chi, .high = high};
-    chart.y = (rer_axis){.title = "mistakenness (middle 80 %)", .low = 0, .high = 1, .percent = true};
-    rer_frame_chart(page->writer, &chart);
+    chart.x = (rer_axis){.title = "χ", .low = low, .high = high};
+    chart.y = (rer_axis){.title = "mistakenness: median, middle 80 %", .low = 0, .high = 1, .percent = true};
+    if (n >= 3)
+        rer_frame_chart(page->writer, &chart);
     free(piece);
     return RER_OK;
 }
@@ -159,25 +168,96 @@ static void put_meanings(const rer_page *page)
     put_meaning(writer, "Mistakenness",
                 "The probability that a label is wrong, given the errors of all classes and how often labels are "
                 "wrong in this data set.");
-    put_meaning(writer, "Probably wrong", "The mean mistakenness: how many labels are wrong, found or not.");
+    put_meaning(writer, "Probably wrong",
+                "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
+                "contradict the classes, beyond what overlapping classes explain.");
+    put_meaning(writer, "Likely wrong",
+                "The mean mistakenness of a class or group: the wrong labels that can be told one by one.");
     put_meaning(writer, "Nearest-class error",
                 "How often the class with the smallest error is not the given one. Wrong labels and classes that "
                 "overlap both count.");
     rer_put(writer, "</dl>\n");
 }
 
-/* Filled by the script. */
+/* What a class is described by, and how a sample is kept from describing itself. */
+static const char *describe_models(int32_t reconstructor)
+{
+    switch (reconstructor) {
+    case RER_SUBSPACE:
+        return "Each class is described by its mean and the main directions in which its samples differ, fitted "
+               "without the samples that it then judges.";
+    case RER_AUTOENCODER:
+        return "Each class is described by a small network that learns to restore its samples, trained without the "
+               "samples that it then judges.";
+    case RER_PUBLISHED:
+        return "Each class is described as the paper’s released code did it: by one constant vector.";
+    default:
+        return "Each class is described by its mean. Every sample is left out of the mean of its own class, and of the "
+               "metric, before it is judged.";
+    }
+}
+
+static const char *describe_normalisation(int32_t normalize)
+{
+    switch (normalize) {
+    case RER_MINMAX:
+        return "Each feature is scaled to 0..1 (minmax).";
+    case RER_UNIT:
+        return "Rows are scaled to unit length (unit).";
+    case RER_NONE:
+        return "Features are used as given (none).";
+    default:
+        return "Rows are scaled to unit length, and directions in which samples of one class differ anyway count "
+               "little (whiten).";
+    }
+}
+
+static const char *describe_probability(const rer_options *options)
+{
+    if (options->detector != RER_DETECT_RER)
+        return "Probabilities and flags are those of another detector: see the options below.";
+    if (options->probability == RER_DENSITY || options->reconstructor == RER_PUBLISHED)
+        return "From how χ is spread follow the noise rate and the probability that a label is wrong.";
+    return "From the errors of all samples follow how often each class is labelled as another one, and with that the "
+           "probability that a label is wrong.";
+}
+
+static void put_method(const rer_page *page)
+{
+    const rer_options *options = &page->result->options;
+    rer_writer *writer = page->writer;
+    const char *steps[] = {describe_normalisation(options->normalize), describe_models(options->reconstructor),
+                           "The errors of all classes on a sample give its χ, and over all samples difficulty and "
+                           "nearest-class error.",
+                           describe_probability(options)};
+    rer_put(writer, "<h3>How they were computed</h3>\n<ol class=\"steps\">\n");
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        rer_put(writer, "<li>");
+        rer_put(writer, steps[i]);
+        rer_put(writer, "</li>\n");
+    }
+    rer_put(writer, "</ol>\n");
+}
+
+/* Filled by the script. Where classes overlap the marks reach their cap, so their number says little. */
 static void put_outliers(const rer_page *page)
 {
     rer_writer *writer = page->writer;
     int64_t n = page->result->summary.n_outliers;
     if (page->gallery.n_outliers == 0)
         return;
-    rer_put(writer, "<h3>Samples that fit no class</h3>\n<p class=\"muted\">");
-    rer_put_count(writer, n);
-    rer_put(writer, n == 1 ? " sample looks like none of the classes" : " samples look like none of the classes");
-    rer_put(writer, n > page->gallery.n_outliers ? ", the clearest first; all are in samples.csv" : "");
-    rer_put(writer, ". No label may be right for them.</p>\n<div id=\"outliers\" class=\"strip\"></div>\n");
+    rer_put(writer, "<h3>Samples that resemble no class</h3>\n<p class=\"muted\">");
+    rer_put(writer, n == 1 ? "One sample is" : n > page->gallery.n_outliers ? "The clearest of " : "");
+    if (n > 1)
+        rer_put_count(writer, n);
+    rer_put(writer, n == 1 ? "" : n > page->gallery.n_outliers ? " samples that are" : " samples are");
+    rer_put(writer, " far from every class, or about as far from all of them: perhaps another kind of thing, a broken "
+                    "file, or just an odd example. Look whether any label suits; drop what does not belong.");
+    if ((double)n > .02 * (double)page->result->N)
+        rer_put(writer, " Up to 3 % of the samples are marked so wherever classes overlap: the order says more than "
+                        "the number.");
+    rer_put(writer, n > page->gallery.n_outliers ? " All are in samples.csv (is_outlier)." : "");
+    rer_put(writer, "</p>\n<div id=\"outliers\" class=\"strip\"></div>\n");
 }
 
 static void put_fact_number(rer_writer *writer, const char *name, double value, int decimals)
@@ -198,7 +278,7 @@ static void put_facts(const rer_page *page)
     put_fact_number(writer, "features", (double)summary->n_features, 0);
     put_fact_number(writer, "without a label", (double)summary->n_unlabelled, 0);
     put_fact_number(writer, "left out", (double)summary->n_invalid, 0);
-    put_fact_number(writer, "fit no class", (double)summary->n_outliers, 0);
+    put_fact_number(writer, "marked as outliers", (double)summary->n_outliers, 0);
     put_fact_number(writer, "χ", summary->chi, 4);
     put_fact_number(writer, "χ₀ (own / rest)", summary->chi0, 4);
     put_fact_number(writer, "χ rand (best / rest)", summary->chi_rand, 4);
@@ -246,6 +326,18 @@ static void put_command(const rer_page *page)
     rer_put(writer, " --out results</code></pre>\n");
 }
 
+static void put_versions(const rer_page *page)
+{
+    char text[40];
+    rer_frame_facts_start(page->writer);
+    rer_frame_fact(page->writer, "rer", rer_version());
+    (void)snprintf(text, sizeof text, "%016llx", (unsigned long long)page->data->features_checksum);
+    rer_frame_fact(page->writer, "checksum of the features", text);
+    (void)snprintf(text, sizeof text, "%016llx", (unsigned long long)page->data->labels_checksum);
+    rer_frame_fact(page->writer, "checksum of the labels", text);
+    rer_frame_facts_end(page->writer);
+}
+
 rer_status rer_page_dataset(const rer_page *page)
 {
     rer_writer *writer = page->writer;
@@ -255,10 +347,13 @@ rer_status rer_page_dataset(const rer_page *page)
         return status;
     put_outliers(page);
     put_meanings(page);
+    if (page->result->model != NULL)
+        put_method(page);
     put_facts(page);
     rer_frame_section(writer, "repeat", "How to repeat this",
-                      "The same inputs and options give the same numbers, at any number of threads.");
+                      "The same version, inputs and options give the same numbers, at any number of threads.");
     put_command(page);
+    put_versions(page);
     rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
     return RER_OK;
 }

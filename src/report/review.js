@@ -99,7 +99,7 @@
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
-    return [...nearness(s), ...(s.outlier ? [" It looks like none of the classes: no label may be right."] : [])];
+    return [...nearness(s), ...(s.outlier ? [" It resembles no class clearly: perhaps none of the labels is right."] : [])];
   }
 
   function nearness(s) {
@@ -297,8 +297,12 @@
     $("pair").append(...options(pairs, (key) => key.split("-").map((c) => nameOf(Number(c))).join(" → ")));
   }
 
+  const pairKey = (a, b) => $("pair") &&
+    [`${a}-${b}`, `${b}-${a}`].find((pair) => $("pair").querySelector(`option[value="${pair}"]`));
+  const hasPair = (a, b) => Boolean(pairKey(a, b));
+
   function showPair(a, b) {
-    const key = [`${a}-${b}`, `${b}-${a}`].find((pair) => $("pair").querySelector(`option[value="${pair}"]`));
+    const key = pairKey(a, b);
     if (!key) return false;
     $("class").value = "";
     $("find").value = "";
@@ -314,6 +318,7 @@
     $("review").hidden = false;
     $("storage").hidden = store.kept;
     $("list").className = "list" + kind;
+    $("bars-note").hidden = !data.bars;
     fillSelects();
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
     for (const id of ["class", "pair", "state", "sort"]) $(id).addEventListener("change", filter);
@@ -359,6 +364,6 @@
     drawProgress();
   }
 
-  rerReport.showPair = showPair;
+  Object.assign(rerReport, { showPair, hasPair });
   startReview();
 })();

@@ -170,11 +170,12 @@ static void draw_measure(rer_series series[2], measure_curve *curve, const rer_s
 void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
 {
     enum { SHOWN = RER_ERROR_RATE };
+    static const char *const titles[SHOWN] = {"χ", "χ₀", "χ rand"};
     measure_curve curves[SHOWN];
     rer_series series[2 * SHOWN];
     for (int m = 0; m < SHOWN; m++)
-        draw_measure(series + 2 * m, &curves[m], scaling, m, names[m]);
-    rer_reference limit = {.value = scaling->laws[RER_CHI].limit, .label = "chi, unlimited data"};
+        draw_measure(series + 2 * m, &curves[m], scaling, m, titles[m]);
+    rer_reference limit = {.value = scaling->laws[RER_CHI].limit, .label = "χ, unlimited data"};
     rer_chart chart = {
         .title = "Difficulty against sample size",
         .x = {.title = "samples of a class", .log = true},

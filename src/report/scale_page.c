@@ -65,7 +65,8 @@ static void put_forecast(rer_writer *writer, const rer_scaling *scaling, const c
     rer_frame_cell_number(writer, n, n < 100 ? 1 : 0, false);
     rer_frame_cell_number(writer, forecast.value[RER_CHI], 4, false);
     rer_frame_cell_percent(writer, forecast.value[RER_ERROR_RATE], false);
-    rer_frame_cell_percent(writer, forecast.accuracy, false);
+    if (scaling->options.accuracy >= 0)
+        rer_frame_cell_percent(writer, forecast.accuracy, false);
 }
 
 static void put_forecasts(rer_writer *writer, const rer_scaling *scaling)
@@ -79,18 +80,23 @@ static void put_forecasts(rer_writer *writer, const rer_scaling *scaling)
     };
     char subject[80], pruned[80], number[RER_CHART_TEXT];
     const rer_scale_point *now = &scaling->points[scaling->count - 1];
+    bool has_model = scaling->options.accuracy >= 0;
     name_collection(subject, sizeof subject, scaling);
     (void)snprintf(pruned, sizeof pruned, "Pruning %s %%", plain(number, scaling->options.prune, 0));
     rer_frame_section(writer, "changes", "What a change of the data would do",
-                      "By the law, from what is measured now. The error of your model is taken to change by the same "
-                      "factor as that of the nearest class.");
-    rer_frame_table_start(writer, "Forecasts", columns, 5);
+                      has_model
+                          ? "By the law, from what is measured now. The error of your model is taken to change by "
+                            "the same factor as that of the nearest class."
+                          : "By the law, from what is measured now. --accuracy adds what it would do to a model "
+                            "of yours.");
+    rer_frame_table_start(writer, "Forecasts", columns, has_model ? 5 : 4);
     rer_frame_row(writer);
     rer_frame_cell(writer, "Now");
     rer_frame_cell_number(writer, now->n, now->n < 100 ? 1 : 0, false);
     rer_frame_cell_number(writer, now->mean[RER_CHI], 4, false);
     rer_frame_cell_percent(writer, now->mean[RER_ERROR_RATE], false);
-    rer_frame_cell_percent(writer, scaling->options.accuracy >= 0 ? scaling->options.accuracy : NAN, false);
+    if (has_model)
+        rer_frame_cell_percent(writer, scaling->options.accuracy, false);
     put_forecast(writer, scaling, subject, rer_scaling_collected(scaling));
     put_forecast(writer, scaling, pruned, rer_scaling_pruned(scaling));
     rer_frame_table_end(writer);
@@ -159,21 +165,25 @@ static void put_laws(rer_writer *writer, const rer_scaling *scaling)
 rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
 {
     const rer_scaling *scaling = context;
-    char headline[300], origin[120], seconds[RER_CHART_TEXT];
+    char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
     rer_frame frame = {
         .kind = "Sample size",
+        .name = scaling->name,
         .headline = headline,
         .lead = "Classes were modelled by random subsets of growing size, and all samples scored by each, left out of "
                 "their own class. A law through the means says what other sizes would give.",
     };
     write_headline(headline, sizeof headline, scaling);
-    (void)snprintf(origin, sizeof origin, "%lld samples, %d classes, %lld features, %s s", (long long)scaling->N,
-                   scaling->C, (long long)scaling->D, plain(seconds, scaling->seconds, 1));
+    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
+                   plain(samples, (double)scaling->N, 0), scaling->C, (long long)scaling->D,
+                   plain(seconds, scaling->seconds, 1));
     rer_frame_start(writer, &frame);
     put_numbers(writer, scaling);
     for (int i = 0; i < scaling->notes.count; i++)
         rer_frame_note(writer, scaling->notes.text[i]);
-    rer_frame_section(writer, "curve", "Difficulty against sample size", NULL);
+    rer_frame_section(writer, "curve", "What more samples do",
+                      "Points: measured, with the standard deviation over subsets. Dashed: the law, four times as far "
+                      "as there is data.");
     rer_frame_charts_start(writer);
     rer_scaling_put_chart(writer, scaling, rer_frame_chart);
     rer_scaling_put_error_chart(writer, scaling, rer_frame_chart);

@@ -63,7 +63,7 @@ class Outliers(CliCase):
         self.assertGreater(auroc(score, planted), .97)
         self.assertGreater(flag[planted].mean(), .6)
         self.assertLess(flag[~planted].mean(), .02)
-        self.assertRegex(self.rer("analyze", "X.npy", "y.npy").out, rf"\A.*; {flag.sum()} fit no class\n")
+        self.assertRegex(self.rer("analyze", "X.npy", "y.npy").out, rf"\A.*; {flag.sum()} resemble no class clearly\n")
 
     def test_far_rows_and_clean_data(self):
         X, y = clusters(n=1000, d=16, classes=2, seed=3)
