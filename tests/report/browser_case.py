@@ -81,6 +81,67 @@ class BrowserCase(unittest.TestCase):
         self.assertEqual(page.evaluate("document.querySelectorAll('img[src=x], [onerror], [onload]').length"), 0)
 
 
+    def assert_readable(self, page):
+        """Every text stands out at least 4.5 : 1 from what is behind it, in charts and fields too."""
+        self.assertEqual(page.evaluate(FAINT_TEXTS), [])
+
+    def assert_fits_paper(self, page):
+        """Printed, nothing is wider than the sheet: A4 with margins of 12 mm."""
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 703, "height": 1000})
+        self.assertEqual(page.evaluate("""() => Array.from(document.querySelectorAll('body *'))
+            .filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 704 && !e.closest('caption, .skip'))
+            .map(e => `${e.tagName}.${e.className.baseVal ?? e.className}`).slice(0, 5)"""), [])
+
+
+FAINT_TEXTS = """() => {
+    const parse = (c) => (c.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [.2126, .7152, .0722][i], 0);
+    const ratio = (front, back) => {
+        const [a, b] = [light(front), light(back)].sort((x, y) => y - x);
+        return (a + .05) / (b + .05);
+    };
+    const behind = (e) => {
+        for (; e; e = e.parentElement) {
+            const c = parse(getComputedStyle(e).backgroundColor);
+            if (c.length < 4 || c[3] > .99) return c;
+        }
+        return [255, 255, 255];
+    };
+    const mix = (front, back, share) => back.slice(0, 3).map((v, i) => v + share * (front[i] - v));
+    const faint = [];
+    const check = (what, front, back) => {
+        if (ratio(front, back) < 4.5) faint.push(`${what}: ${front} on ${back}, ${ratio(front, back).toFixed(2)}`);
+    };
+    let texts = 0;
+    for (const e of document.querySelectorAll('body *')) {
+        const style = getComputedStyle(e);
+        if (!e.checkVisibility() || e.closest('[disabled], option, canvas')) continue;
+        if (e.placeholder) check('placeholder', parse(getComputedStyle(e, '::placeholder').color), behind(e));
+        if (!Array.from(e.childNodes).some(n => n.nodeType === 3 && n.data.trim()) || e.localName === 'title') continue;
+        texts++;
+        const name = `${e.localName} ${e.textContent.slice(0, 40)}`;
+        if (!e.closest('svg')) {
+            check(name, parse(style.color), behind(e));
+        } else if (!e.classList.contains('cell')) {
+            check(name, parse(style.fill), behind(e.closest('svg')));
+        } else {
+            const box = e.getBoundingClientRect();
+            const x = box.left + box.width / 2, y = box.top + box.height / 2;
+            const under = Array.from(e.closest('svg').querySelectorAll('.heat')).find((heat) => {
+                const r = heat.getBoundingClientRect();
+                return r.left <= x && x <= r.right && r.top <= y && y <= r.bottom;
+            });
+            const back = behind(e.closest('svg'));
+            const share = under ? Number(getComputedStyle(under).fillOpacity) * Number(getComputedStyle(under).opacity) : 0;
+            check(name, parse(style.fill), under ? mix(parse(getComputedStyle(under).fill), back, share) : back);
+        }
+    }
+    return texts > 0 ? faint.slice(0, 5) : ['no texts'];
+}"""
+
+
 def main():
     if browser_path() is None:
         print("Skipped: there is no Chromium (Debian's package chromium).")

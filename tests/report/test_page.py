@@ -1,5 +1,8 @@
 """The numbers in report.html against samples.csv and classes.csv, recomputed in numpy."""
+import json
+import re
 import unittest
+import xml.etree.ElementTree as tree
 
 import numpy as np
 
@@ -51,6 +54,73 @@ class Page(PageCase):
                 self.assertEqual(len(found), EXAMPLES)
                 self.assertTrue(set(found) <= set(rows.tolist()))
                 np.testing.assert_allclose(unit[found] @ unit[row], best, atol=1e-6)
+
+    def chart(self, title):
+        """A chart of the page, parsed."""
+        text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+        part = next(part for part in re.findall(r"<svg class=\"chart.*?</svg>", text, re.S) if title in part)
+        return tree.fromstring(part)
+
+    def test_histogram_of_chi(self):
+        self.make(n=3000, planted=300)
+        root = self.chart("How χ is spread")
+        issue = np.array([s["is_label_issue"] == "true" for s in self.samples])
+        for colour, values in (("c1", self.chi), ("c2", self.chi[issue])):
+            bars = [e for e in root.iter() if {"bar", colour} <= set(e.get("class", "").split()) and e.find("title") is not None]
+            read = np.array([[float(v.replace(",", "")) for v in re.split(" – |: ", bar.find("title").text)] for bar in bars])
+            heights = np.array([float(bar.get("height")) for bar in bars])
+            self.assertEqual(read[:, 2].sum(), len(values))  # what lies outside is in the first and the last
+            np.testing.assert_allclose(heights / heights.sum(), read[:, 2] / len(values), atol=2e-4)
+            for low, high, n in read[1:-1]:
+                e = 6e-4  # edges are printed with four digits
+                self.assertLessEqual(((values > low + e) & (values < high - e)).sum(), n)
+                self.assertGreaterEqual(((values > low - e) & (values < high + e)).sum(), n)
+        self.assertIn("another class is as near", "".join(root.itertext()))
+
+    def test_probability_against_chi(self):
+        self.make(n=3000, planted=300)
+        dots = [e for e in self.chart("What χ says about a label").iter()
+                if "dot" in e.get("class", "").split() and e.find("title") is not None]
+        points = np.array([[float(v) for v in e.find("title").text[:-2].split(", ")] for e in dots])
+        self.assertGreater(len(points), 10)
+        self.assertTrue((np.diff(points[:, 0]) > 0).all())
+        order = np.argsort(self.chi)
+        chi, p = self.chi[order], 100 * self.p[order]
+        step = np.diff(points[:, 0]).min()
+        for x, y in points:  # the median of what lies about there
+            near = p[np.abs(chi - x) <= 2 * step]
+            self.assertTrue(near.min() * .999 <= y <= near.max() * 1.001, (x, y))
+            few = p[np.argsort(np.abs(chi - x))[:5]]
+            self.assertTrue(few.min() * .5 - 5 <= y <= few.max() * 2 + 5, (x, y, few))
+
+    def words(self, *arguments, **options):
+        self.make(*arguments, **options)
+        text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+        return re.sub(r"<[^>]*>", " ", text.split('<script type="application/json"')[0])
+
+    def test_words(self):
+        summary = lambda: json.loads((self.folder / "out" / "summary.json").read_text())
+        text = self.words()
+        wrong = round(summary()["noise_rate"] * 400)
+        self.assertRegex(text, rf"About {wrong} of the 400 labels look wrong")
+        self.assertRegex(text, rf"Flagged for review\s+{summary()['n_issues']}\b")
+        self.assertIn("rer analyze X.npy y.npy --out results", text)
+        self.assertIn(f"rer apply y.npy decisions.csv", text)
+        for part in ("How they were computed", "its own class, and of the metric", "whiten", summary()["version"],
+                     summary()["checksums"]["labels"], "Likely wrong"):
+            self.assertIn(part, text)
+        self.assertNotIn("classifier-c", text)  # options of detectors that did not run
+        self.assertNotIn("--budget", text)
+        text = self.words("--normalize", "minmax", "--detector", "confident", "--seed", 3)
+        for part in ("(minmax)", "another detector", "classifier-c", "--seed 3", "--detector confident"):
+            self.assertIn(part, text)
+
+    def test_outliers_are_no_count_where_classes_overlap(self):
+        caution = "the order says more than the number"
+        self.assertIn(caution, self.words(n=3000, classes=10, spread=.5, planted=0))
+        marked = sum(s["is_outlier"] == "true" for s in self.samples)
+        self.assertGreater(marked, 60)
+        self.assertNotIn(caution, self.words(n=3000, classes=5, spread=20, planted=0))
 
     def test_outliers(self):
         X, y = clusters(n=400, classes=4, spread=3)

@@ -42,6 +42,9 @@ class Pages(BrowserCase):
             page = self.open(self.folder / path, **settings)
             self.shoot(page, f"{name}-{look}")
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, look)
+            self.assert_readable(page)
+        printed = self.open(self.folder / path)
+        self.assert_fits_paper(printed)
         return page
 
     def near(self, a, b):
@@ -84,6 +87,20 @@ class Pages(BrowserCase):
         best = max(means.values(), key=lambda row: row[1])[0]
         self.assertTrue(page.inner_text("h1").startswith(f"{best} ranks wrong labels best"))
         self.assertGreater(page.locator("svg.chart").count(), 9)
+
+    def test_names_of_files_stay_texts(self):
+        evil = "<img src=x onerror=window.evil=1>'\"&"
+        X, y = clusters(n=240, classes=3, spread=1.2)
+        self.save(evil, X, y)
+        np.save(self.folder / f"human {evil}.npy", np.where(np.arange(240) % 10 == 0, (y + 1) % 3, y))
+        self.rer("scale", f"X{evil}.npy", f"y{evil}.npy", "--sizes", "20,30,40", "--repeats", "1", "--out", "evil-scale")
+        self.rer("bench", f"X{evil}.npy", f"y{evil}.npy", "--noise", "none", "--human", f"human {evil}.npy",
+                 "--detectors", "rer,knn", "--out", "evil-bench")
+        for path in ("evil-scale/scale.html", "evil-bench/bench.html"):
+            page = self.open(self.folder / path)
+            self.assertIn(f"X{evil}.npy", page.inner_text("header"))
+            self.assert_harmless(page)
+        self.assertIn(f"human {evil}", page.inner_text("main"))
 
     def test_compare(self):
         names = ["plain", "evil <img src=x onerror=window.evil=1>'\"&", "third"]
