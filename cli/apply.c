@@ -1,16 +1,25 @@
 /* rer apply: decisions about labels -> corrected labels. */
 #include "cli.h"
 
-static void print_done(const cli_arguments *arguments, const rer_apply_summary *summary)
+static void print_weights(const cli_arguments *arguments, const rer_apply_summary *summary)
+{
+    char number[32];
+    printf("Weights of %s labels written to %s: ", grouped(number, summary->n_rows), arguments->weights);
+    if (arguments->options.automatic != RER_OFF)
+        printf("each label's score, 0 to 1\n");
+    else
+        printf("0 for %s changed or dropped, 1 for the others\n",
+               grouped(number, summary->n_changed + summary->n_dropped));
+}
+
+static void print_labels(const cli_arguments *arguments, const rer_apply_summary *summary)
 {
     char changed[32], dropped[32], kept[32], rows[32];
-    bool is_automatic = arguments->options.automatic != RER_OFF;
     printf("%s of %s labels changed", grouped(changed, summary->n_changed), grouped(rows, summary->n_rows));
-    if (!is_automatic)
+    if (arguments->options.automatic == RER_OFF)
         printf(", %s dropped, %s kept after a look", grouped(dropped, summary->n_dropped),
                grouped(kept, summary->n_kept));
-    printf("; %s written to %s\n", arguments->out != NULL ? "labels" : "weights",
-           arguments->out != NULL ? arguments->out : arguments->weights);
+    printf("; labels written to %s\n", arguments->out);
     if (summary->n_without_suggestion > 0)
         printf("%s rows above %g stay as they are: they were not flagged, so they have no suggestion\n",
                grouped(rows, summary->n_without_suggestion), arguments->options.automatic);
@@ -29,7 +38,7 @@ static int run(const cli_arguments *arguments)
     if (rer_apply(&summary, &files, &arguments->options, &error) != RER_OK)
         return report_failure(&error);
     if (!arguments->quiet)
-        print_done(arguments, &summary);
+        (arguments->out != NULL ? print_labels : print_weights)(arguments, &summary);
     return 0;
 }
 
@@ -37,7 +46,7 @@ static const char *const accepted[] = {"out", "weights", "auto", "class-names", 
 
 const cli_command apply_command = {
     .name = "apply",
-    .usage = "y DECISIONS|RESULTS --out FILE [--auto P] [options]",
+    .usage = "y DECISIONS|RESULTS --out FILE|--weights FILE [--auto P] [options]",
     .purpose = "Corrects labels by the decisions that report.html exports, or by all suggestions above P.",
     .examples = {"rer apply y.npy decisions.csv --out y_clean.npy",
                  "rer apply y.npy results --auto .9 --out y_clean.npy"},

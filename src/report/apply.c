@@ -356,13 +356,15 @@ rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, c
     rer_status status = check_files(files, error);
     if (status == RER_OK)
         status = open_labels(&a, files, error);
+    a.table = files->decisions;
     if (status == RER_OK && is_automatic)
         status = check_results(&a, files->decisions, error);
     if (status == RER_OK && is_automatic)
         status = rer_allocate(&samples, (int64_t)strlen(files->decisions) + 32, 1, "a file name", error);
-    if (samples != NULL)
+    if (samples != NULL) {
         (void)snprintf(samples, strlen(files->decisions) + 32, "%s/samples.csv", files->decisions);
-    a.table = is_automatic ? samples : files->decisions;
+        a.table = samples;
+    }
     if (status == RER_OK)
         status = read_table(&a, error);
     if (status == RER_OK)

@@ -125,13 +125,15 @@ class Apply(CliCase):
     def test_weights(self):
         y = self.analyze(lambda y: self.save("y.npy", y))
         rows = [(0, str(y[0]), "fix", "2"), (1, str(y[1]), "keep", str(y[1])), (2, str(y[2]), "drop", "")]
-        self.rer("apply", "y.npy", self.decisions(rows), "--weights", "w.npy", "--quiet")
+        done = self.rer("apply", "y.npy", self.decisions(rows), "--weights", "w.npy")
+        self.assertEqual(done.out, "Weights of 120 labels written to w.npy: 0 for 2 changed or dropped, 1 for the others\n")
         w = np.ones(len(y), "f4")
         w[[0, 2]] = 0
         got = np.load(self.path("w.npy"))
         self.assertEqual(got.dtype, np.dtype("f4"))
         np.testing.assert_array_equal(got, w)
-        self.rer("apply", "y.npy", "out", "--auto", .5, "--weights", "w.txt", "--quiet")
+        done = self.rer("apply", "y.npy", "out", "--auto", .5, "--weights", "w.txt")
+        self.assertEqual(done.out, "Weights of 120 labels written to w.txt: each label's score, 0 to 1\n")
         np.testing.assert_array_equal(np.loadtxt(self.path("w.txt")).astype("f4"),
                                       column(self.samples(), "label_score").astype("f4"))
 
@@ -146,7 +148,7 @@ class Apply(CliCase):
         other[50] = (other[50] + 1) % 3
         self.save("other.npy", other)
         self.refuses("was made for other labels (checksum rer:", "other.npy", table, "--out", "z.npy")
-        self.refuses("was made for other labels", "other.npy", "out", "--auto", ".9", "--out", "z.npy")
+        self.refuses("out: was made for other labels", "other.npy", "out", "--auto", ".9", "--out", "z.npy")
         self.save("short.npy", y[:-1])
         self.refuses("was made for other labels", "short.npy", table, "--out", "z.npy")
         swapped = self.decisions([(0, str((y[0] + 1) % 3), "fix", "2")])
