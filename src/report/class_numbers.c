@@ -17,6 +17,7 @@ void rer_class_errors_free(rer_class_errors *errors)
 {
     free(errors->low);
     free(errors->high);
+    free(errors->moments);
     free(errors->counts);
     *errors = (rer_class_errors){0};
 }
@@ -49,6 +50,19 @@ static void take_range(rer_class_errors *errors, int32_t at, const float *both)
     for (int k = 0; k < 2; k++) {
         errors->low[at] = fmin(errors->low[at], (double)both[k]);
         errors->high[at] = fmax(errors->high[at], (double)both[k]);
+        errors->moments[3 * at]++;
+        errors->moments[3 * at + 1] += (double)both[k];
+        errors->moments[3 * at + 2] += (double)both[k] * (double)both[k];
+    }
+}
+
+/* A single far sample must not squeeze all others into one bin. */
+static void cut_tails(rer_class_errors *errors, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const double *m = errors->moments + 3 * (int64_t)i;
+        double mean = m[1] / m[0], variance = fmax(0, m[2] / m[0] - mean * mean);
+        errors->high[i] = fmin(errors->high[i], mean + 3 * sqrt(variance)); /* no samples: NaN */
     }
 }
 
@@ -56,8 +70,8 @@ static void take_count(rer_class_errors *errors, int32_t at, const float *both)
 {
     double low = errors->low[at], width = errors->high[at] - low;
     for (int k = 0; k < 2; k++) {
-        int bin = width > 0 ? (int)(((double)both[k] - low) / width * RER_ERROR_BINS) : 0;
-        errors->counts[(2 * at + k) * RER_ERROR_BINS + (bin < RER_ERROR_BINS ? bin : RER_ERROR_BINS - 1)]++;
+        double place = width > 0 ? ((double)both[k] - low) / width * RER_ERROR_BINS : 0;
+        errors->counts[(2 * at + k) * RER_ERROR_BINS + (int)fmin(place, RER_ERROR_BINS - 1)]++;
     }
 }
 
@@ -72,11 +86,14 @@ rer_status rer_class_errors_count(rer_class_errors *errors, const rer_result *re
     if (status == RER_OK)
         status = rer_allocate(&made.high, n, sizeof *made.high, "distributions", error);
     if (status == RER_OK)
+        status = rer_allocate(&made.moments, n, 3 * sizeof *made.moments, "distributions", error);
+    if (status == RER_OK)
         status = rer_allocate(&made.counts, n, 2 * RER_ERROR_BINS * sizeof *made.counts, "distributions", error);
     for (int32_t i = 0; status == RER_OK && i < n; i++)
         made.low[i] = made.high[i] = NAN; /* fmin and fmax take the number */
     if (status == RER_OK) {
         each_row(result, place, take_range, &made);
+        cut_tails(&made, n);
         each_row(result, place, take_count, &made);
     }
     free(place);

@@ -30,9 +30,11 @@ const char *rer_page_value(const rer_page *page, int32_t c);
 enum { RER_ERROR_BINS = 20 };
 
 /* Histograms of own and best other error over classes [n]: counts [n, 2, RER_ERROR_BINS] of bins of equal
- * width from low [n] to high [n]. */
+ * width from low [n] to high [n], the largest error or three standard deviations above the mean; larger ones are
+ * in the last bin. */
 typedef struct rer_class_errors {
     double *low, *high; /* NaN for a class without errors */
+    double *moments;    /* [n, 3] number, sum and sum of squares of both errors */
     int64_t *counts;
 } rer_class_errors;
 
