@@ -24,5 +24,5 @@ if(NOT RER_SANITIZE)
     set_tests_properties(python.fiftyone_app PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow" TIMEOUT 900
         RESOURCE_LOCK package_build SKIP_RETURN_CODE 77 ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
-    set_tests_properties(python.versions PROPERTIES LABELS "once;slow")
+    set_tests_properties(python.versions PROPERTIES LABELS "once;slow" TIMEOUT 1800)
 endif()

@@ -197,13 +197,16 @@ def test_a_thousand_calls_do_not_grow(tmp_path):
 
     for i in range(100):
         once(i)
-    gc.collect()
-    before = resident()
-    for i in range(1000):
-        once(i)
-    gc.collect()
+    grown = []
+    while len(grown) < 3 and not (grown and grown[-1] < 4 << 20):  # a heap in pieces fills up once, a leak again
+        gc.collect()
+        before = resident()
+        for i in range(1000):
+            once(i)
+        gc.collect()
+        grown.append(resident() - before)
     # A leaked column of 1000 doubles a call would be 8 MB, a result 40.
-    assert resident() - before < 4 << 20
+    assert grown[-1] < 4 << 20
 
 
 def test_studies_do_not_grow(tmp_path):

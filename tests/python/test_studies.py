@@ -55,6 +55,7 @@ def test_scale(files):
     np.testing.assert_allclose(fitted, s.points["chi"], atol=.02)
     assert s.forecasts["change"].tolist() == ["prune", "collect"] and s.forecasts["accuracy"].dtype == float
     assert f"chi would be {s.chi_inf:.4f}" in repr(s) and "<svg" in s._repr_html_() and "<table" in s._repr_html_()
+    assert (s.chi_inf, s.law["chi_inf"]) == (s.summary["chi_inf"],) * 2
     assert s.notes and f"Note: {s.notes[0]}" in repr(s)
     check_files(s, folder, "scale")
     check_messages(rer.scale, X, y)
@@ -219,6 +220,10 @@ def test_noise_on_other_containers(files):
     missing = np.where(np.arange(600) < 100, -1, truth)
     n = rer.noise(missing, rate=.1)
     assert n.n_changed == 50 and n.rows.min() >= 100 and (n.labels[:100] == -1).all()
+    # Labels that lack the first class: the numbers of the others stay what they are.
+    other = np.where(truth == 0, 2, truth)
+    n = rer.noise(truth, human=other, type="human", rate=.1)
+    assert n.n_changed == 60 and (truth[n.rows] == 0).all() and (n.labels[n.rows] == 2).all()
     for wrong, kind, words in (
             (dict(type="human"), TypeError, "goes with"), (dict(human=truth), TypeError, "goes with"),
             (dict(type="confidence"), TypeError, "needs the features"), (dict(rate=2), ValueError, "rate"),
