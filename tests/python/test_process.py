@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import rer
+from rer import _rer
+from rer._source import make_dataset
 from conftest import clusters
 
 
@@ -257,6 +259,13 @@ def test_references_are_given_back():
             del result
             gc.collect()
             assert sys.getrefcount(thing) == before
+    codes, data = y.astype(np.int32), make_dataset(X, y, {}).data
+    before = sys.getrefcount(codes)
+    for _ in range(3):
+        _rer.bench(data, "rer,knn", [("a", codes)], {"noise": "none", "bootstrap": "0"}, None)
+        with pytest.raises(ValueError, match="not one label for each of 300 rows"):
+            _rer.bench(data, "rer,knn", [("a", codes), ("b", codes[1:])], {"noise": "none"}, None)
+    assert sys.getrefcount(codes) == before
     names = ["a", "b", "c"]
     callback = lambda stage, share: None  # noqa: E731
     for thing in (X, y, names, callback):
