@@ -11,8 +11,14 @@ Progress = bool | Callable[[str, float], object] | None
 _PATIENCE = 1.0  # seconds before a bar is worth its place
 
 
+def _in_notebook() -> bool:
+    """Whether this runs in a kernel; that its package is loaded says little."""
+    get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_shell is not None and hasattr(get_shell(), "kernel")
+
+
 def _is_watched() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty() or "ipykernel" in sys.modules
+    return sys.stderr is not None and sys.stderr.isatty() or _in_notebook()
 
 
 class Bar:

@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -115,8 +116,14 @@ def test_bar(capfd, monkeypatch):
     rer.analyze(X, y, n_jobs=1, progress=True)
     text = capfd.readouterr().err
     assert "scoring: " in text and text.endswith("\r")  # a line that is cleared at the end
+    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     rer.analyze(X, y)
-    assert capfd.readouterr().err == ""  # nobody watches
+    assert capfd.readouterr().err == ""  # nobody watches, whatever is loaded
+    shell = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=1))
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setattr("rer._progress._PATIENCE", 0)
+    rer.analyze(X, y, n_jobs=1)
+    assert "scoring: " in capfd.readouterr().err  # a notebook
 
 
 # ---- several at once ----
