@@ -27,9 +27,7 @@ void rer_result_free(rer_result *result)
     for (int32_t c = 0; result->names != NULL && c < result->C; c++)
         free(result->names[c]);
     free(result->names);
-    for (int i = 0; result->notes != NULL && i < result->n_notes; i++)
-        free(result->notes[i]);
-    free(result->notes);
+    rer_notes_free(&result->notes);
     rer_model_free(result->model);
     rer_details_free(result->details);
     free(result);
@@ -57,7 +55,7 @@ const char *rer_result_class_name(const rer_result *result, int32_t c)
 
 const char *rer_result_note(const rer_result *result, int index)
 {
-    return index >= 0 && index < result->n_notes ? result->notes[index] : NULL;
+    return index >= 0 && index < result->notes.count ? result->notes.text[index] : NULL;
 }
 
 int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs)

@@ -2,7 +2,7 @@
 #ifndef RER_RESULT_H
 #define RER_RESULT_H
 
-#include "core/core.h"
+#include "core/notes.h"
 
 struct rer_result {
     rer_options options;
@@ -26,8 +26,7 @@ struct rer_result {
     rer_pair *pairs;            /* [n_pairs], most confused first */
     int64_t n_pairs;
     char **names; /* [C] of the classes, owned */
-    char **notes; /* [n_notes] */
-    int n_notes;
+    rer_notes notes;
     rer_model *model;            /* NULL for results of rer_score */
     struct rer_details *details; /* NULL: not asked for */
 };

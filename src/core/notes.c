@@ -1,22 +1,27 @@
 /* Remarks for the user. */
 #include "core/notes.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format, ...)
+rer_status rer_notes_add_list(rer_notes *notes, rer_error *error, const char *format, va_list values)
 {
     char text[600];
     int64_t capacity = notes->count;
     rer_status status = rer_grow(&notes->text, &capacity, notes->count + 1, sizeof *notes->text, "notes", error);
     if (status != RER_OK)
         return status;
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
+    (void)vsnprintf(text, sizeof text, format, values);
     status = rer_copy_text(&notes->text[notes->count], text, error);
     notes->count += status == RER_OK;
+    return status;
+}
+
+rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    rer_status status = rer_notes_add_list(notes, error, format, values);
+    va_end(values);
     return status;
 }
 

@@ -179,17 +179,10 @@ static double sum_flagged(const rer_result *result)
 
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
 {
-    char text[600];
-    int64_t capacity = result->n_notes;
-    rer_status status = rer_grow(&result->notes, &capacity, result->n_notes + 1, sizeof *result->notes, "notes", error);
-    if (status != RER_OK)
-        return status;
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    status = rer_copy_text(&result->notes[result->n_notes], text, error);
-    result->n_notes += status == RER_OK;
+    va_list values;
+    va_start(values, format);
+    rer_status status = rer_notes_add_list(&result->notes, error, format, values);
+    va_end(values);
     return status;
 }
 

@@ -142,8 +142,8 @@ static void put_notes(const rer_page *page)
 {
     const rer_thumbnails *thumbnails = &page->gallery.thumbnails;
     char text[600];
-    for (int i = 0; i < page->result->n_notes; i++)
-        rer_frame_note(page->writer, page->result->notes[i]);
+    for (int i = 0; i < page->result->notes.count; i++)
+        rer_frame_note(page->writer, page->result->notes.text[i]);
     if (thumbnails->n_failed > 0) {
         (void)snprintf(text, sizeof text, "%lld of %lld pictures could not be read; the first: %s",
                        (long long)thumbnails->n_failed, (long long)thumbnails->count, thumbnails->message);

@@ -122,7 +122,7 @@ rer_status rer_result_json(const rer_result *result, const rer_dataset *data, ch
     root = rer_json_add_integer(root, "peak_memory_bytes", result->summary.peak_memory);
     root = rer_json_set(root, "checksums", checksums_object(data));
     root = rer_json_set(root, "options", rer_json_options(&result->options, "analyze"));
-    root = rer_json_set(root, "notes", rer_json_texts(result->notes, result->n_notes));
+    root = rer_json_set(root, "notes", rer_json_texts(result->notes.text, result->notes.count));
     return rer_json_text(json, root, "summary.json", error);
 }
 

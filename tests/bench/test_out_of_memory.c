@@ -1,44 +1,11 @@
 /* Every allocation of rer noise and rer bench fails once: each time RER_SYSTEM with a message, no output, no
  * leak (which the build with AddressSanitizer sees). The linker leads our calls here (--wrap). */
+#include "failing_allocations.h"
 #include "files.h"
 #include "made_data.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
-
-void *__real_realloc(void *memory, size_t size);
-int __real_posix_memalign(void **memory, size_t alignment, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_realloc(void *memory, size_t size);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
-char *__wrap_strdup(const char *text);
-
-static int64_t before_failure = -1; /* allocations that still work; negative: all */
-static bool has_failed;
-
-static bool fails_now(void)
-{
-    if (before_failure < 0 || before_failure-- > 0)
-        return false;
-    has_failed = true;
-    return true;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(memory, size);
-}
-
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
-{
-    return fails_now() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
 
 typedef rer_status (*call)(const void *context, rer_error *error);
 

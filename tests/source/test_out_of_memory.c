@@ -1,43 +1,10 @@
 /* Every allocation of the readers fails once: each time RER_SYSTEM with a message, no output, no leak (which
  * the build with AddressSanitizer sees). The linker leads our calls here (--wrap). */
+#include "failing_allocations.h"
 #include "files.h"
 #include "source/dataset.h"
 
-#include <errno.h>
 #include <stdio.h>
-
-void *__real_realloc(void *memory, size_t size);
-int __real_posix_memalign(void **memory, size_t alignment, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_realloc(void *memory, size_t size);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
-char *__wrap_strdup(const char *text);
-
-static int64_t before_failure = -1; /* allocations that still work; negative: all */
-static bool has_failed;
-
-static bool fails_now(void)
-{
-    if (before_failure < 0 || before_failure-- > 0)
-        return false;
-    has_failed = true;
-    return true;
-}
-
-void *__wrap_realloc(void *memory, size_t size)
-{
-    return fails_now() ? NULL : __real_realloc(memory, size);
-}
-
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size)
-{
-    return fails_now() ? ENOMEM : __real_posix_memalign(memory, alignment, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return fails_now() ? NULL : __real_strdup(text);
-}
 
 /* Opens the files with the first, second, third... allocation failing until none does. */
 static void fail_each(const rer_files *files)
