@@ -215,9 +215,9 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out",  "noise",     "rates",    "seeds",        "human",   "detectors",
-                                       "seed", "bootstrap", "features", "label-column", "threads", "memory",
-                                       "json", "quiet",     "help",     "drop-invalid", NULL};
+static const char *const accepted[] = {
+    "out",          "noise",   "rates",  "seeds", "human", "detectors", "seed",         "bootstrap",        "features",
+    "label-column", "threads", "memory", "json",  "quiet", "help",      "drop-invalid", "class-embeddings", NULL};
 
 const cli_command bench_command = {
     .name = "bench",

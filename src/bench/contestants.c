@@ -74,7 +74,8 @@ static rer_status add_named(rer_contestant *chosen, int *count, const char *list
     }
 }
 
-rer_status rer_contestants_choose(rer_contestant **contestants, int *count, const char *list, rer_error *error)
+rer_status rer_contestants_choose(rer_contestant **contestants, int *count, const char *list, bool has_class_embeddings,
+                                  rer_error *error)
 {
     rer_contestant *chosen = NULL, contestant;
     int total = 0, n = 0;
@@ -86,7 +87,7 @@ rer_status rer_contestants_choose(rer_contestant **contestants, int *count, cons
     if (list != NULL && strcmp(list, "all") != 0)
         status = add_named(chosen, &n, list, error);
     for (int i = 0; (list == NULL || strcmp(list, "all") == 0) && contestant_at(&contestant, i); i++)
-        if (contestant.detector == NULL || !contestant.detector->needs_class_embeddings)
+        if (contestant.detector == NULL || !contestant.detector->needs_class_embeddings || has_class_embeddings)
             add(chosen, &n, &contestant);
     if (status != RER_OK) {
         free(chosen);

@@ -25,7 +25,8 @@ typedef struct rer_answer {
 
 /* The names in `list` with commas between, or all that need nothing but features and labels where it
  * is NULL or "all"; *contestants [*count], free() it. A name twice counts once. */
-rer_status rer_contestants_choose(rer_contestant **contestants, int *count, const char *list, rer_error *error);
+rer_status rer_contestants_choose(rer_contestant **contestants, int *count, const char *list, bool has_class_embeddings,
+                                  rer_error *error);
 
 /* Asks one. `labelled` has the labels that `detection` has. */
 rer_status rer_contestant_ask(rer_answer *answer, const rer_contestant *contestant, const rer_dataset *labelled,

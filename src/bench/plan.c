@@ -94,7 +94,8 @@ rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_
     if (data->features.name != NULL)
         status = rer_copy_text(&made->name, data->features.name, error);
     if (status == RER_OK)
-        status = rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors, error);
+        status = rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors,
+                                        data->class_embeddings != NULL, error);
     if (status == RER_OK)
         status = make_cells(made, settings, error);
     int64_t each = made->n_contestants;

@@ -51,12 +51,20 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->texts = (rer_row_texts){.input = RER_NO_INPUT};
     made->inputs = NULL;
     made->origin = NULL;
+    made->class_embeddings = NULL;
     if (data->labels.codes != NULL)
         status = copy_labels(&made->labels, &data->labels, error);
+    if (status == RER_OK && data->class_embeddings != NULL)
+        status = rer_allocate(&made->class_embeddings, data->labels.C, data->D * (int64_t)sizeof(float),
+                              "class embeddings", error);
     if (status != RER_OK) {
+        rer_labels_free(&made->labels);
         free(made);
         return status;
     }
+    if (made->class_embeddings != NULL)
+        memcpy(made->class_embeddings, data->class_embeddings,
+               (size_t)data->labels.C * (size_t)data->D * sizeof(float));
     *other = made;
     return RER_OK;
 }
@@ -83,6 +91,9 @@ static rer_status drop_empty_classes(rer_dataset *data, rer_error *error)
         if (place[c] != 0) {
             const char *name = rer_text(&labels->names, c);
             status = rer_texts_add(&names, name, (int64_t)strlen(name), error);
+            if (data->class_embeddings != NULL)
+                memmove(data->class_embeddings + kept * data->D, data->class_embeddings + c * data->D,
+                        (size_t)data->D * sizeof(float));
             origin[kept] = c;
             place[c] = kept++;
         }

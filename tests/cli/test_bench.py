@@ -16,6 +16,16 @@ from cli_case import COMMAND, CliCase, clusters, column
 QUICK = ("--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--bootstrap", "0")
 
 
+def zeroshot_score(X, y, embeddings, temperature=.01):
+    """As in tests/detect/test_zeroshot.py; samples.csv has too few digits near 0 and 1 to rank by."""
+    unit = lambda rows: rows / np.linalg.norm(rows.astype(float), axis=1, keepdims=True)
+    z = unit(X) @ unit(embeddings).T / temperature
+    p = np.exp(z - z.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(1)
+    return ((1 + np.where(p.argmax(1) == y, -1, 1) * np.exp(-entropy)) / 2).astype("f4")
+
+
 class Bench(CliCase):
     def table(self, out="out"):
         with open(self.path(out, "bench.csv"), newline="", encoding="utf-8") as file:
@@ -102,6 +112,34 @@ class Bench(CliCase):
         self.rer("analyze", X, "z.npy", "--out", "one", "--quiet")
         auroc = sklearn_metrics.roc_auc_score(wrong, column(self.samples("one"), "rer"))
         self.assertAlmostEqual(self.values()["chi", "confidence", .2, 1, "auroc"], auroc, delta=2e-6)
+
+    def test_zeroshot_takes_part_with_class_embeddings(self):
+        X, y, truth = self.save_hard()
+        means = np.stack([np.load(X)[truth == c].mean(0) for c in range(4)])
+        e = self.save("e.npy", means)
+        self.rer("bench", X, y, *QUICK, "--detectors", "rer,zeroshot", "--class-embeddings", e, "--out", "out", "--quiet")
+        self.rer("noise", y, "--rate", ".1", "--out", "z.npy", "--quiet")
+        noisy = np.load(self.path("z.npy"))
+        auroc = sklearn_metrics.roc_auc_score(noisy != truth, zeroshot_score(np.load(X), noisy, means))
+        self.assertAlmostEqual(self.values()["zeroshot", "symmetric", .1, 0, "auroc"], auroc, delta=1e-3)
+        self.rer("bench", X, y, *QUICK, "--class-embeddings", e, "--out", "all", "--quiet")
+        self.assertIn("zeroshot", self.bench_json("all")["detectors"])
+
+    def test_a_lost_class_loses_its_embedding(self):
+        """People never gave label 1: the embeddings of the classes after it move up."""
+        X, y, truth = self.save_hard()
+        means = np.stack([np.load(X)[truth == c].mean(0) for c in range(4)])
+        e = self.save("e.npy", means)
+        human = np.where(truth == 1, 2, np.where(np.arange(len(truth)) % 9 == 0, (truth + 2) % 4, truth))
+        human[human == 1] = 3
+        self.save("h.npy", human)
+        self.rer("bench", X, y, "--noise", "none", "--human", "h.npy", "--detectors", "zeroshot", "--class-embeddings", e,
+                 "--bootstrap", "0", "--out", "out", "--quiet")
+        place = np.array([0, -1, 1, 2])
+        score = zeroshot_score(np.load(X), place[human], means[[0, 2, 3]])
+        auroc = sklearn_metrics.roc_auc_score(human != truth, score)
+        cell = self.bench_json()["cells"][1]
+        self.assertAlmostEqual(cell["detectors"]["zeroshot"]["auroc"], auroc, delta=1e-3)
 
     def test_bootstrap_is_that_of_numpy_in_distribution(self):
         X, y, truth = self.save_hard(n=400)
