@@ -23,7 +23,7 @@ def zeroshot_score(X, y, embeddings, temperature=.01):
     p = np.exp(z - z.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
     entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(1)
-    return ((1 + np.where(p.argmax(1) == y, -1, 1) * np.exp(-entropy)) / 2).astype("f4")
+    return (1 + np.where(p.argmax(1) == y, -1, 1) * np.exp(-entropy)) / 2
 
 
 class Bench(CliCase):
