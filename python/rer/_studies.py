@@ -259,6 +259,7 @@ def bench(
     vectors: str | None = None,
     human: Any = None,
     detectors: str | Sequence[str] | None = None,
+    class_embeddings: Any = None,
     progress: Progress = None,
     n_jobs: int | None = None,
     random_state: Any = None,
@@ -268,6 +269,7 @@ def bench(
 
     human: {name: labels} that people gave, with their mistakes; labels are arrays or paths.
     detectors: names of those to compare; None: all that need nothing else.
+    class_embeddings: a row for each class, in the order of the sorted labels: the zero-shot detector takes part.
     The others are those of rer.analyze; options: see `rer.options("bench")`.
 
     >>> import numpy as np, rer
@@ -280,7 +282,7 @@ def bench(
     True
     """
     settings = option_texts(options, n_jobs, random_state, command="bench")
-    source = make_dataset(X, y, settings, label_column=label_column, vectors=vectors)
+    source = make_dataset(X, y, settings, label_column=label_column, vectors=vectors, class_embeddings=class_embeddings)
     wanted = detectors if detectors is None or isinstance(detectors, str) else ",".join(detectors)
     with Bar(progress) as bar, python_messages():
         others = [(name, _codes_of(source.data, labels, f"human {name}")) for name, labels in _named(human)]

@@ -10,7 +10,7 @@ static const rer_contestant own[] = {
     {.name = "rer"},
     {.name = "chi", .as_in_paper = true},
     {.name = "published", .reconstructor = RER_PUBLISHED, .as_in_paper = true},
-    {.name = "centroid-minmax", .normalize = RER_MINMAX},
+    {.name = "centroid-minmax", .normalize = RER_MINMAX, .as_in_paper = true},
 };
 
 enum { N_OWN = sizeof own / sizeof own[0] };

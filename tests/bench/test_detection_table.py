@@ -81,7 +81,9 @@ class DetectionTable(unittest.TestCase):
         self.assertAlmostEqual(self.bar("noise rate, mean error, asymmetric")[0],
                                self.means("rer", "noise_rate_error", ("asymmetric",)).mean())
         expected, wrong = (self.means("rer", name + "@100", planted) for name in ("expected_wrong", "wrong"))
-        self.assertAlmostEqual(self.bar("what a budget buys, first 100")[0], np.abs(expected / wrong - 1).mean())
+        self.assertAlmostEqual(self.bar("what a budget buys, first 100: mean error")[0], np.abs(expected / wrong - 1).mean())
+        self.assertAlmostEqual(self.bar("what a budget buys, first 100: error of the statement, all")[0],
+                               abs(expected.sum() / wrong.sum() - 1))
         self.assertAlmostEqual(self.bar("noise rate, error, cifar10_effnet, people (worse)")[0],
                                self.means("rer", "noise_rate_error", ("human",))[1])
         self.assertAlmostEqual(self.bar("noise rate, share of cells that the interval covers")[0],

@@ -50,7 +50,7 @@ def test_other_commands_agree(command):
     listed, here = command_options(command), table(command)
     assert {option.name for option in here.values()} <= set(listed)
     files = {"out", "label-column", "json", "quiet", "help", "images", "texts"}
-    own = {"noise": {"features", "human"}, "bench": {"human", "detectors"}, "compare": {"column", "error-rates"}}
+    own = {"noise": {"features", "human"}, "bench": {"human", "detectors", "class-embeddings"}, "compare": {"column", "error-rates"}}
     assert set(listed) - {option.name for option in here.values()} == (files & set(listed)) | own.get(command, set())
     parameters = inspect.signature(getattr(rer, command)).parameters
     defaults = dict(zip(rer.options(command)["keyword"], rer.options(command)["default"]))

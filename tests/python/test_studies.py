@@ -127,6 +127,17 @@ def test_bench(files):
     check_files(b, folder, "bench")
 
 
+def test_bench_with_class_embeddings(files):
+    X, _, truth, folder = files
+    embeddings = np.stack([X[truth == c].mean(0) for c in np.unique(truth)]).astype("f4")
+    np.save(folder / "e.npy", embeddings)
+    words = ["--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--bootstrap", "0", "--detectors", "rer,zeroshot"]
+    b = rer.bench(X, truth, noise="symmetric", rates=.1, seeds=1, bootstrap=0, detectors=["rer", "zeroshot"],
+                  class_embeddings=embeddings)
+    assert without_times(b.summary) == run_json("bench", folder / "X.npy", folder / "truth.npy", *words,
+                                                "--class-embeddings", folder / "e.npy")
+
+
 def test_bench_messages(files):
     X, y, truth, _ = files
     small = dict(noise="symmetric", rates=.1, seeds=1, bootstrap=0, detectors="rer,knn")
