@@ -31,6 +31,18 @@ static rer_status copy_labels(rer_labels *copy, const rer_labels *labels, rer_er
     return RER_OK;
 }
 
+static rer_status copy_class_embeddings(rer_dataset *made, const rer_dataset *data, rer_error *error)
+{
+    const float *from = data->class_embeddings;
+    int64_t bytes = data->D * (int64_t)sizeof(float);
+    if (from == NULL)
+        return RER_OK;
+    rer_status status = rer_allocate(&made->class_embeddings, data->labels.C, bytes, "class embeddings", error);
+    if (status == RER_OK)
+        memcpy(made->class_embeddings, from, (size_t)data->labels.C * (size_t)bytes);
+    return status;
+}
+
 /* A data set with the features of another and a copy of its labels, without ids, groups, pictures and texts. */
 static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_error *error)
 {
@@ -54,17 +66,13 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->class_embeddings = NULL;
     if (data->labels.codes != NULL)
         status = copy_labels(&made->labels, &data->labels, error);
-    if (status == RER_OK && data->class_embeddings != NULL)
-        status = rer_allocate(&made->class_embeddings, data->labels.C, data->D * (int64_t)sizeof(float),
-                              "class embeddings", error);
+    if (status == RER_OK)
+        status = copy_class_embeddings(made, data, error);
     if (status != RER_OK) {
         rer_labels_free(&made->labels);
         free(made);
         return status;
     }
-    if (made->class_embeddings != NULL)
-        memcpy(made->class_embeddings, data->class_embeddings,
-               (size_t)data->labels.C * (size_t)data->D * sizeof(float));
     *other = made;
     return RER_OK;
 }
