@@ -68,11 +68,11 @@ static double fit_line(const double *x, const double *y, int count, double *a, d
 
 static void measure_rows(double shrinkage, const char *what, const bench_settings *settings)
 {
-    enum { COUNT = 5 };
+    enum { COUNT = 4 };
     bench_shape shapes[COUNT];
     double seconds[COUNT], n[COUNT], log_n[COUNT], log_seconds[COUNT], a, b;
     for (int s = 0; s < COUNT; s++)
-        shapes[s] = (bench_shape){100000LL << s, 256, 50, true};
+        shapes[s] = (bench_shape){400000LL << s, 256, 10, true};
     printf("time against N, %s\n", what);
     time_shapes(seconds, shapes, COUNT, shrinkage, settings);
     for (int s = 0; s < COUNT; s++) {

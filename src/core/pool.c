@@ -36,8 +36,8 @@ struct rer_pool {
     int invited;   /* workers that take part in the job */
     int busy;      /* of them, not done with it yet */
     bool closing;
-    int64_t next_item, next_commit;
-    int64_t failed_item; /* lowest item that failed; job->items while none has */
+    int64_t next_item, next_commit; /* so many are committed, or done where there is nothing to commit */
+    int64_t failed_item;            /* lowest item that failed; job->items while none has */
     rer_error failure;
 };
 
@@ -62,6 +62,17 @@ static int64_t take_item(rer_pool *pool)
     return item;
 }
 
+/* Of a job that has nothing to commit: the item is done. */
+static void count_done(rer_pool *pool, int64_t item, rer_status status, const rer_error *error)
+{
+    pthread_mutex_lock(&pool->mutex);
+    if (status != RER_OK)
+        record_failure(pool, item, error);
+    else
+        pool->next_commit++;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
 /* Waits for the item's turn and commits it. An item behind a failed one gives up its turn. */
 static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_status status, rer_error *error)
 {
@@ -73,7 +84,7 @@ static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_stat
     bool mine = status == RER_OK && pool->failed_item > item;
     pthread_mutex_unlock(&pool->mutex);
 
-    if (mine && pool->job->commit != NULL)
+    if (mine)
         status = pool->job->commit(pool->job->context, item, scratch, error);
 
     pthread_mutex_lock(&pool->mutex);
@@ -120,7 +131,10 @@ static void work_on_job(rer_pool *pool, int index)
         rer_status status = index == 0 ? report(pool, item, &error) : RER_OK;
         if (status == RER_OK)
             status = pool->job->work(pool->job->context, item, scratch, &error);
-        commit_in_turn(pool, item, scratch, status, &error);
+        if (pool->job->commit != NULL)
+            commit_in_turn(pool, item, scratch, status, &error);
+        else
+            count_done(pool, item, status, &error);
     }
 }
 

@@ -44,7 +44,7 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .code = sample->code + first,
         .row = sample->row + first,
     };
-    float *tile = rer_carve(&scratch, block.count * RER_CLASS_TILE * (int64_t)sizeof(float));
+    float *tile = rer_carve(&scratch, block.count * rer_min(RER_CLASS_TILE, C) * (int64_t)sizeof(float));
     reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
@@ -65,7 +65,8 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
         .from = .45,
         .to = .5,
         .items = (sample->count + RER_BLOCK - 1) / RER_BLOCK,
-        .scratch = model->reconstructor->scratch(model, block) + block * RER_CLASS_TILE * (int64_t)sizeof(float) + 128,
+        .scratch = model->reconstructor->scratch(model, block) +
+                   block * rer_min(RER_CLASS_TILE, run->C) * (int64_t)sizeof(float) + 128,
         .work = score_sample,
         .context = &pass,
     };

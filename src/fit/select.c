@@ -70,7 +70,7 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .row = sample->row + first,
     };
     float *out = round->d2[which] + first * C;
-    float *tile = rer_carve(&scratch, block.count * RER_CLASS_TILE * (int64_t)sizeof(float));
+    float *tile = rer_carve(&scratch, block.count * rer_min(RER_CLASS_TILE, C) * (int64_t)sizeof(float));
     rer_centroid_prepare(candidate, kernels, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
@@ -92,7 +92,7 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
                                  .C = round->model->C,
                                  .kernels = round->run->kernels,
                                  .scratch = scratch};
-    round->fit[item] = rer_fit_robust(&problem, RER_ROBUST_POWER).likelihood;
+    round->fit[item] = rer_fit_robust(&problem, true).likelihood;
     return RER_OK;
 }
 
@@ -141,8 +141,8 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
     if (status == RER_OK) {
-        scores.scratch =
-            rer_centroid_scratch(&round->candidate[0], block) + block * RER_CLASS_TILE * (int64_t)sizeof(float) + 64;
+        scores.scratch = rer_centroid_scratch(&round->candidate[0], block) +
+                         block * rer_min(RER_CLASS_TILE, round->model->C) * (int64_t)sizeof(float) + 64;
         status = rer_pool_run(pool, &scores, error);
     }
     if (status == RER_OK)

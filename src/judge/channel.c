@@ -40,6 +40,8 @@
 #define ROUNDS 16
 #define BEYOND_DOUBT 2.0
 #define SEARCH_STEPS 6
+#define SECOND_SEARCH 5 /* round */
+#define SETTLED 1e-6
 #define FURTHER_ROUNDS 6
 #define LABELS_A_CLASS 20 /* sampled; with fewer the rates of pairs are not known */
 #define TINY 1e-12f
@@ -164,14 +166,17 @@ static void run_rounds(channel_fit *fit, int rounds, float *channel)
 {
     set_posteriors(fit, fit->t);
     for (int round = 0; round < rounds; round++) {
-        if (fit->search_t && (round == 0 || round == 5)) {
+        if (fit->search_t && (round == 0 || round == SECOND_SEARCH)) {
             temperature_search search = {fit, channel};
             double log_t = log(fit->t);
             fit->t = exp(rer_golden_section(likelihood_at, &search, log_t - 1, log_t + 1, SEARCH_STEPS));
             set_posteriors(fit, fit->t);
         }
+        double before = fit->likelihood;
         fit->likelihood = expect(fit, channel, true);
         maximise(fit);
+        if (round > SECOND_SEARCH && fabs(fit->likelihood - before) < SETTLED)
+            break;
     }
 }
 
@@ -397,17 +402,17 @@ static rer_status calibrate(rer_channel *channel, const rer_channel_sample *samp
 /* ---- the whole --------------------------------------------------------------------------- */
 
 /* u = mean(1 - max_k p_k) at temperature t; p [C]. */
-static double mean_doubt(const rer_channel_sample *sample, double t, float *p, const rer_kernels *kernels)
+static double mean_doubt(const rer_label_problem *problem, double t, float *p)
 {
     double sum = 0;
-    for (int64_t i = 0; i < sample->rows; i++) {
+    for (int64_t i = 0; i < problem->rows; i++) {
         float highest = 0;
-        rer_posterior(p, sample->d2 + i * sample->C, sample->log_n, t, sample->C, kernels);
-        for (int32_t k = 0; k < sample->C; k++)
+        rer_posterior(p, problem->d2 + i * problem->C, problem->log_n, t, problem->C, problem->kernels);
+        for (int32_t k = 0; k < problem->C; k++)
             highest = p[k] > highest ? p[k] : highest;
         sum += 1 - (double)highest;
     }
-    return sum / (double)sample->rows;
+    return sum / (double)problem->rows;
 }
 
 /* x of the robust fit, or what the likeness channel has found where that is more: each takes some
@@ -487,48 +492,79 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
     return status;
 }
 
+/* The temperatures that the fits begin with: the uniform channel's and the robust one, side by side. */
+typedef struct temperature_job {
+    const rer_label_problem *problem;
+    rer_label_fit uniform;
+    robust_fit robust;
+} temperature_job;
+
+static rer_status find_temperature(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)error;
+    temperature_job *job = context;
+    rer_label_problem problem = *job->problem;
+    float *row = rer_carve(&scratch, problem.C * (int64_t)sizeof(float));
+    problem.scratch = scratch;
+    if (item == 0) {
+        job->uniform = rer_fit_labels(&problem);
+        return RER_OK;
+    }
+    double t = rer_fit_robust(&problem, false).temperature;
+    for (int i = 0; i < TEMPERATURES; i++) {
+        job->robust.t[i] = t * pow(NOISE_FACTOR, i - MIDDLE);
+        job->robust.doubt[i] = mean_doubt(&problem, job->robust.t[i], row);
+    }
+    return RER_OK;
+}
+
+static rer_status fit_all(rer_channel *made, const rer_channel_sample *sample, const rer_label_problem *problem,
+                          double *wrong, rer_pool *pool, rer_error *error)
+{
+    temperature_job found = {.problem = problem};
+    rer_job work = {.stage = "looking at the labels",
+                    .from = .48,
+                    .to = .48,
+                    .items = 2,
+                    .scratch = sample->rows * (int64_t)sizeof(double) + sample->C * (int64_t)sizeof(float) + 128,
+                    .work = find_temperature,
+                    .context = &found};
+    rer_status status = rer_pool_run(pool, &work, error);
+    if (status != RER_OK)
+        return status;
+    made->temperature = found.uniform.temperature;
+    /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
+    double least = .5 / (double)rer_max(1, sample->N);
+    made->uniform = fmin(fmax(found.uniform.noise, least), 1 - least);
+    channel_job job = {.robust = &found.robust,
+                       .problem = problem,
+                       .near = found.uniform.temperature,
+                       .likeness = {.likelihood = -INFINITY},
+                       .pairs = sample->C <= rer_min(RER_CHANNEL_CLASSES, sample->rows / LABELS_A_CLASS)};
+    return fit_channels(made, sample, &found.uniform, &job, wrong, pool, error);
+}
+
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sample, const rer_kernels *kernels,
                            rer_pool *pool, rer_error *error)
 {
     double *wrong = NULL, *scratch = NULL;
-    float *row = NULL;
     rer_channel made = {.C = sample->C, .counted = sample->rows >= sample->N / 2};
     rer_status status = rer_allocate(&wrong, sample->rows, sizeof *wrong, "probabilities", error);
     if (status == RER_OK)
         status = rer_allocate(&scratch, sample->rows, sizeof *scratch, "posteriors", error);
+    rer_label_problem problem = {.d2 = sample->d2,
+                                 .code = sample->code,
+                                 .log_n = sample->log_n,
+                                 .rows = sample->rows,
+                                 .C = sample->C,
+                                 .kernels = kernels,
+                                 .scratch = scratch};
     if (status == RER_OK)
-        status = rer_allocate(&row, sample->C, sizeof *row, "posteriors", error);
-    if (status == RER_OK) {
-        rer_label_problem problem = {.d2 = sample->d2,
-                                     .code = sample->code,
-                                     .log_n = sample->log_n,
-                                     .rows = sample->rows,
-                                     .C = sample->C,
-                                     .kernels = kernels,
-                                     .scratch = scratch};
-        rer_label_fit uniform = rer_fit_labels(&problem);
-        robust_fit robust = {.t = {0}};
-        double t = rer_fit_robust(&problem, RER_ROBUST_POWER).temperature;
-        for (int i = 0; i < TEMPERATURES; i++) {
-            robust.t[i] = t * pow(NOISE_FACTOR, i - MIDDLE);
-            robust.doubt[i] = mean_doubt(sample, robust.t[i], row, kernels);
-        }
-        made.temperature = uniform.temperature;
-        /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
-        double least = .5 / (double)rer_max(1, sample->N);
-        made.uniform = fmin(fmax(uniform.noise, least), 1 - least);
-        channel_job job = {.robust = &robust,
-                           .problem = &problem,
-                           .near = uniform.temperature,
-                           .likeness = {.likelihood = -INFINITY},
-                           .pairs = sample->C <= rer_min(RER_CHANNEL_CLASSES, sample->rows / LABELS_A_CLASS)};
-        status = fit_channels(&made, sample, &uniform, &job, wrong, pool, error);
-    }
+        status = fit_all(&made, sample, &problem, wrong, pool, error);
     if (status == RER_OK)
         status = calibrate(&made, sample, wrong, kernels, error);
     free(wrong);
     free(scratch);
-    free(row);
     if (status != RER_OK) {
         rer_channel_clear(&made);
         return status;

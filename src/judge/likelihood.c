@@ -9,23 +9,29 @@
 #define COARSE_FACTOR 4.0
 #define COARSE_ROWS 500
 #define GOLDEN_STEPS 7
+#define ROUGH_STEPS 3
+#define ROBUST_POWER .7 /* tells labels that fit from others well enough */
 #define NEWTON_STEPS 60
 
 /* A problem, and how much of it is looked at. */
 typedef struct label_search {
     rer_label_problem problem;
     int64_t stride;    /* every stride-th row */
-    double *posterior; /* [used] p_c of the label seen */
+    double *posterior; /* [used] p_c of the label seen, to `power` */
     int64_t used;
     double power; /* of the robust mean, 0: the likelihood */
 } label_search;
 
+/* log p_c */
+static double log_own(const float *d2, int32_t c, const float *log_n, int32_t C, double t, const rer_kernels *kernels)
+{
+    return fmin(0, (double)log_n[c] - t / 2 * (double)d2[c] - kernels->log_sum_exp(d2, log_n, t / 2, C));
+}
+
 double rer_own_posterior(const float *d2, int32_t c, const float *log_n, int32_t C, double t,
                          const rer_kernels *kernels)
 {
-    double all = kernels->log_sum_exp(d2, log_n, t / 2, C);
-    double own = exp((double)log_n[c] - t / 2 * (double)d2[c] - all);
-    return own < 1 ? own : 1;
+    return exp(log_own(d2, c, log_n, C, t, kernels));
 }
 
 void rer_posterior(float *p, const float *d2, const float *bias, double t, int32_t C, const rer_kernels *kernels)
@@ -73,13 +79,15 @@ static double best_noise(const label_search *search)
     return eta;
 }
 
+/* p_c^power of the rows looked at; the power 0 stands for 1. */
 static void set_posteriors(label_search *search, double t)
 {
     const rer_label_problem *problem = &search->problem;
+    double power = search->power > 0 ? search->power : 1;
     search->used = 0;
     for (int64_t i = 0; i < problem->rows; i += search->stride)
-        search->posterior[search->used++] = rer_own_posterior(problem->d2 + i * problem->C, problem->code[i],
-                                                              problem->log_n, problem->C, t, problem->kernels);
+        search->posterior[search->used++] = exp(power * log_own(problem->d2 + i * problem->C, problem->code[i],
+                                                                problem->log_n, problem->C, t, problem->kernels));
 }
 
 static rer_label_fit fit_at(label_search *search, double log_t)
@@ -92,7 +100,7 @@ static rer_label_fit fit_at(label_search *search, double log_t)
     for (int64_t i = 0; i < search->used; i++) {
         double p = search->posterior[i];
         double mixed = (1 - fit.noise) * p + fit.noise * (1 - p) / others;
-        fit.likelihood += search->power > 0 ? pow(p, search->power) : log(mixed > 1e-300 ? mixed : 1e-300);
+        fit.likelihood += search->power > 0 ? p : log(mixed > 1e-300 ? mixed : 1e-300);
     }
     fit.likelihood /= (double)search->used;
     return fit;
@@ -140,14 +148,14 @@ static double parabola_top(const double x[3], const double y[3])
     return top > x[0] && top < x[2] ? top : x[1];
 }
 
-static rer_label_fit search_temperature(label_search *search)
+static rer_label_fit search_temperature(label_search *search, int steps)
 {
     double center = search_coarse(search), step = log(COARSE_FACTOR), golden = (sqrt(5) - 1) / 2;
     double low = center - step, high = center + step;
     double a = high - golden * (high - low), b = low + golden * (high - low);
     rer_label_fit at_a = fit_at(search, a), at_b = fit_at(search, b), outer = {0};
     double outside = NAN; /* the end of the bracket that was an inner point last */
-    for (int i = 0; i < GOLDEN_STEPS; i++) {
+    for (int i = 0; i < steps; i++) {
         if (at_a.likelihood > at_b.likelihood) {
             outside = b;
             outer = at_b;
@@ -178,13 +186,13 @@ static rer_label_fit search_temperature(label_search *search)
 rer_label_fit rer_fit_labels(const rer_label_problem *problem)
 {
     label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch};
-    return search_temperature(&search);
+    return search_temperature(&search, GOLDEN_STEPS);
 }
 
-rer_label_fit rer_fit_robust(const rer_label_problem *problem, double power)
+rer_label_fit rer_fit_robust(const rer_label_problem *problem, bool roughly)
 {
-    label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch, .power = power};
-    return search_temperature(&search);
+    label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch, .power = ROBUST_POWER};
+    return search_temperature(&search, roughly ? ROUGH_STEPS : GOLDEN_STEPS);
 }
 
 double rer_noise_at(const rer_label_problem *problem, double t)

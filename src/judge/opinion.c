@@ -14,7 +14,6 @@
 
 #define LEAST_PROBABILITY 1e-6f
 #define SUM_TOLERANCE 1e-3
-#define ROBUST_POWER .7
 #define WEIGHT_LEAST .0625
 #define WEIGHTS 11
 #define REFINED 3
@@ -83,7 +82,7 @@ static rer_label_fit fit_pooled(opinion_search *search, double weight)
                                  .C = sample->C,
                                  .kernels = search->kernels,
                                  .scratch = search->scratch};
-    rer_label_fit fit = rer_fit_robust(&problem, ROBUST_POWER);
+    rer_label_fit fit = rer_fit_robust(&problem, false);
     if (fit.likelihood > search->fit) {
         search->fit = fit.likelihood;
         search->weight = weight;

@@ -187,7 +187,7 @@ static void test_robust(void **state)
         }
     }
     rer_label_problem problem = problem_of(&labels, scratch);
-    rer_label_fit fit = rer_fit_robust(&problem, .7);
+    rer_label_fit fit = rer_fit_robust(&problem, false);
     if (!(fabs(fit.likelihood - highest) < 1e-5) || !(fabs(log(fit.temperature / at)) < .05))
         fail_msg("t %g mean %g, but a grid finds t %g mean %g", fit.temperature, fit.likelihood, at, highest);
     free_labels(&labels);

@@ -182,6 +182,22 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
 /* Classes are often few, so rows are padded to whole vectors: e^-87 more does not show. */
 #define LANES 16
 
+/* sum of exp(value - largest); value [count] with room up to whole vectors. */
+static float sum_of_exp(float *value, int64_t count, float largest)
+{
+    float lane[LANES] = {0}, sum = 0;
+    int64_t padded = (count + LANES - 1) / LANES * LANES;
+    for (int64_t k = count; k < padded; k++)
+        value[k] = -INFINITY;
+    for (int64_t k = 0; k < padded; k += LANES)
+#pragma omp simd
+        for (int l = 0; l < LANES; l++)
+            lane[l] += exp_of_negative(value[k + l] - largest);
+    for (int l = 0; l < LANES; l++)
+        sum += lane[l];
+    return sum;
+}
+
 static double log_sum_exp(const float *d2, const float *log_n, double half_t, int64_t n)
 {
     float value[SUM_PIECE], t = (float)half_t, largest = -INFINITY;
@@ -193,19 +209,9 @@ static double log_sum_exp(const float *d2, const float *log_n, double half_t, in
     double total = 0;
     for (int64_t first = 0; first < n; first += SUM_PIECE) {
         int64_t count = first + SUM_PIECE < n ? SUM_PIECE : n - first;
-        int64_t padded = (count + LANES - 1) / LANES * LANES;
-        for (int64_t k = padded - LANES; k < padded; k++)
-            value[k] = -INFINITY;
         for (int64_t k = 0; k < count; k++)
-            value[k] = log_n[first + k] - t * d2[first + k] - largest;
-        float lane[LANES] = {0}, sum = 0;
-        for (int64_t k = 0; k < padded; k += LANES)
-#pragma omp simd
-            for (int l = 0; l < LANES; l++)
-                lane[l] += exp_of_negative(value[k + l]);
-        for (int l = 0; l < LANES; l++)
-            sum += lane[l];
-        total += (double)sum;
+            value[k] = log_n[first + k] - t * d2[first + k];
+        total += (double)sum_of_exp(value, count, largest);
     }
     return (double)largest + log(total);
 }
@@ -213,7 +219,8 @@ static double log_sum_exp(const float *d2, const float *log_n, double half_t, in
 /* The sum is taken in double: where one class has nearly everything, the rest is what counts. */
 static double softmax(float *restrict z, const float *restrict bias, int64_t n)
 {
-    float largest = -INFINITY;
+    float largest = -INFINITY, tail[LANES];
+    int64_t whole = n / LANES * LANES, rest = n - whole;
     double sum = 0;
 #pragma omp simd reduction(max : largest)
     for (int64_t k = 0; k < n; k++) {
@@ -221,9 +228,18 @@ static double softmax(float *restrict z, const float *restrict bias, int64_t n)
         largest = z[k] > largest ? z[k] : largest;
     }
 #pragma omp simd reduction(+ : sum)
-    for (int64_t k = 0; k < n; k++) {
+    for (int64_t k = 0; k < whole; k++) {
         z[k] = exp_of_negative(z[k] - largest);
         sum += (double)z[k];
+    }
+    for (int64_t l = 0; l < LANES; l++)
+        tail[l] = l < rest ? z[whole + l] - largest : -INFINITY;
+#pragma omp simd
+    for (int l = 0; l < LANES; l++)
+        tail[l] = exp_of_negative(tail[l]);
+    for (int64_t l = 0; l < rest; l++) {
+        z[whole + l] = tail[l];
+        sum += (double)tail[l];
     }
     float share = (float)(1 / sum);
     for (int64_t k = 0; k < n; k++)
