@@ -7,7 +7,7 @@
  * Four channels are fitted to sampled rows, by the held-out likelihood of the labels seen:
  *   uniform   T_kc = u / (C - 1)                                         (likelihood.c)
  *   likeness  T_kc = u / (C - 1) + v p_c / (1 - p_k)                     (likeness.c)
- *   mutual    T_kc = (N_kc + N_ck) / (n_k + n_c): k is taken for c as often as c for k
+ *   mutual    T_kc = (N_kc + N_ck) / (n_k + n_c)                         (pair_channel.c)
  *   directed  T_kc = N_kc / n_k
  * N_kc = sum of w_k over the rows labelled c, by expectation-maximisation; a row is taken out of the
  * counts that it is judged by, or every pair seen once would confirm itself. Classes that overlap
@@ -29,6 +29,7 @@
 #include "judge/channel.h"
 
 #include "core/core.h"
+#include "judge/pair_channel.h"
 
 #include <float.h>
 #include <math.h>
@@ -36,149 +37,13 @@
 
 #define SHARPNESS 2.0
 #define GAIN .02
-#define PSEUDO_COUNTS 10.0
-#define ROUNDS 16
 #define BEYOND_DOUBT 2.0
-#define SEARCH_STEPS 6
-#define SECOND_SEARCH 5 /* round */
-#define SETTLED 1e-6
 #define FURTHER_ROUNDS 6
 #define LABELS_A_CLASS 20 /* sampled; with fewer the rates of pairs are not known */
 #define TINY 1e-12f
 #define NOISE_FACTOR 1.0595 /* 2^1/12 */
 #define UNSEEN .08          /* of the mistakes may have been taken for overlap, */
 #define OVERSEEN .035       /* and as much overlap for mistakes */
-
-/* ---- expectation-maximisation ------------------------------------------------------------ */
-
-/* One channel on its way. */
-typedef struct channel_fit {
-    const rer_channel_sample *sample;
-    const rer_kernels *kernels;
-    bool mutual, search_t;
-    double t;
-    float *p, *w;             /* [rows, C] posterior, responsibilities */
-    double *counts, *next;    /* [C seen, C true] */
-    double *totals;           /* [C true] */
-    float *top, *bottom;      /* [C seen, C true], [C true]: T_kc = top / bottom, with the prior's counts */
-    float *kept;              /* [C] mutual only: T_cc */
-    double noise, likelihood; /* 1 - mean w_c, mean log likelihood */
-    bool begun;               /* counts are there */
-} channel_fit;
-
-static void set_posteriors(channel_fit *fit, double t)
-{
-    const rer_channel_sample *sample = fit->sample;
-    for (int64_t i = 0; i < sample->rows; i++)
-        rer_posterior(fit->p + i * sample->C, sample->d2 + i * sample->C, sample->log_n, t, sample->C, fit->kernels);
-}
-
-/* T_kc of row i for all k, without the row's own part in the counts. */
-static void row_channel(const channel_fit *fit, int64_t i, float *restrict channel)
-{
-    const rer_channel_sample *sample = fit->sample;
-    int32_t C = sample->C, c = sample->code[i];
-    const float *restrict w = fit->w + i * C, *restrict top = fit->top + (int64_t)c * C;
-    const float *restrict bottom = fit->bottom;
-    if (!fit->begun) {
-        for (int32_t k = 0; k < C; k++)
-            channel[k] = .1f / (float)(C - 1);
-        channel[c] = .9f;
-        return;
-    }
-    float own = fit->mutual ? bottom[c] : 0, part = fit->mutual ? 0 : 1;
-    for (int32_t k = 0; k < C; k++) {
-        float left = top[k] - w[k];
-        channel[k] = (left > TINY ? left : TINY) / (bottom[k] + own - part * w[k]);
-    }
-    if (fit->mutual)
-        channel[c] = fit->kept[c];
-}
-
-/* Mean log likelihood of the labels seen; with `take`, also the responsibilities and their counts. */
-static double expect(channel_fit *fit, float *channel, bool take)
-{
-    const rer_channel_sample *sample = fit->sample;
-    int32_t C = sample->C;
-    double likelihood = 0, right = 0;
-    if (take)
-        memset(fit->next, 0, (size_t)C * (size_t)C * sizeof *fit->next);
-    for (int64_t i = 0; i < sample->rows; i++) {
-        const float *p = fit->p + i * C;
-        row_channel(fit, i, channel);
-        double sum = fit->kernels->dot_f32(p, channel, C);
-        likelihood += log(fmax(sum, 1e-300));
-        if (!take)
-            continue;
-        float *w = fit->w + i * C, scale = (float)(1 / fmax(sum, 1e-37));
-        double *next = fit->next + (int64_t)sample->code[i] * C;
-        for (int32_t k = 0; k < C; k++) {
-            w[k] = p[k] * channel[k] * scale;
-            next[k] += (double)w[k];
-        }
-        right += (double)w[sample->code[i]];
-    }
-    if (take)
-        fit->noise = fmin(fmax(1 - right / (double)sample->rows, 0), 1);
-    return likelihood / (double)sample->rows;
-}
-
-static void maximise(channel_fit *fit)
-{
-    int64_t C = fit->sample->C;
-    double *made = fit->next, off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
-    fit->next = fit->counts;
-    fit->counts = made;
-    fit->begun = true;
-    for (int64_t k = 0; k < C; k++) {
-        fit->totals[k] = 0;
-        for (int64_t c = 0; c < C; c++)
-            fit->totals[k] += made[c * C + k];
-        fit->bottom[k] = (float)(fit->totals[k] + PSEUDO_COUNTS);
-    }
-    for (int64_t c = 0; c < C; c++) {
-        float *top = fit->top + c * C, out = 0;
-        for (int64_t k = 0; k < C; k++)
-            top[k] = (float)(made[c * C + k] + off + (fit->mutual ? made[k * C + c] + off : 0));
-        for (int64_t k = 0; fit->mutual && k < C; k++)
-            out += k != c ? top[k] / (fit->bottom[k] + fit->bottom[c]) : 0;
-        if (fit->mutual)
-            fit->kept[c] = 1 - out > .05f ? 1 - out : .05f;
-        else
-            top[c] = (float)(made[c * C + c] + PSEUDO_COUNTS * (1 - fit->noise));
-    }
-}
-
-/* What the search for t looks at. */
-typedef struct temperature_search {
-    channel_fit *fit;
-    float *channel;
-} temperature_search;
-
-static double likelihood_at(void *context, double log_t)
-{
-    const temperature_search *search = context;
-    set_posteriors(search->fit, exp(log_t));
-    return expect(search->fit, search->channel, false);
-}
-
-static void run_rounds(channel_fit *fit, int rounds, float *channel)
-{
-    set_posteriors(fit, fit->t);
-    for (int round = 0; round < rounds; round++) {
-        if (fit->search_t && (round == 0 || round == SECOND_SEARCH)) {
-            temperature_search search = {fit, channel};
-            double log_t = log(fit->t);
-            fit->t = exp(rer_golden_section(likelihood_at, &search, log_t - 1, log_t + 1, SEARCH_STEPS));
-            set_posteriors(fit, fit->t);
-        }
-        double before = fit->likelihood;
-        fit->likelihood = expect(fit, channel, true);
-        maximise(fit);
-        if (round > SECOND_SEARCH && fabs(fit->likelihood - before) < SETTLED)
-            break;
-    }
-}
 
 /* ---- the fits, side by side -------------------------------------------------------------- */
 
@@ -192,7 +57,7 @@ typedef struct robust_fit {
 enum { DIRECTED, MUTUAL, ROBUST, PAIRED, LIKENESS = PAIRED, FITS };
 
 typedef struct channel_job {
-    channel_fit fit[PAIRED];
+    rer_pair_fit fit[PAIRED];
     robust_fit *robust;
     const rer_label_problem *problem;
     double near;  /* t of the uniform channel */
@@ -202,12 +67,12 @@ typedef struct channel_job {
 } channel_job;
 
 /* The fit at the middle temperature is the one that is kept. */
-static void run_robust(channel_fit *fit, robust_fit *robust, float *channel)
+static void run_robust(rer_pair_fit *fit, robust_fit *robust, float *channel)
 {
     static const int order[] = {HIGH, LOW, MIDDLE};
     for (int i = 0; i < TEMPERATURES; i++) {
         fit->t = robust->t[order[i]];
-        run_rounds(fit, i == 0 ? ROUNDS : FURTHER_ROUNDS, channel);
+        rer_pair_fit_run(fit, i == 0 ? RER_PAIR_ROUNDS : FURTHER_ROUNDS, channel);
         robust->odds[order[i]] = fit->noise;
     }
 }
@@ -222,69 +87,8 @@ static rer_status run_fit(void *context, int64_t item, void *scratch, rer_error 
     else if (which == ROBUST)
         run_robust(&job->fit[ROBUST], job->robust, scratch);
     else
-        run_rounds(&job->fit[which], ROUNDS, scratch);
+        rer_pair_fit_run(&job->fit[which], RER_PAIR_ROUNDS, scratch);
     return RER_OK;
-}
-
-static void clear_fit(channel_fit *fit)
-{
-    free(fit->p);
-    free(fit->w);
-    free(fit->counts);
-    free(fit->next);
-    free(fit->totals);
-    free(fit->top);
-    free(fit->bottom);
-    free(fit->kept);
-}
-
-static rer_status make_fit(channel_fit *fit, const rer_channel_sample *sample, const rer_kernels *kernels, double t,
-                           rer_error *error)
-{
-    int64_t C = sample->C;
-    *fit = (channel_fit){.sample = sample, .kernels = kernels, .t = t, .noise = .1};
-    rer_status status = rer_allocate(&fit->p, sample->rows, C * (int64_t)sizeof(float), "posteriors", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->w, sample->rows, C * (int64_t)sizeof(float), "responsibilities", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->counts, C * C, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->next, C * C, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->totals, C, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->top, C * C, sizeof(float), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->bottom, C, sizeof(float), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->kept, C, sizeof(float), "the noise channel", error);
-    return status;
-}
-
-/* P(label is wrong) of each sampled row under a fitted channel. */
-static void wrong_by_channel(double *wrong, const channel_fit *fit)
-{
-    const rer_channel_sample *sample = fit->sample;
-    for (int64_t i = 0; i < sample->rows; i++)
-        wrong[i] = 1 - (double)fit->w[i * sample->C + sample->code[i]];
-}
-
-/* The same, without overlap: pairs that are taken for each other both ways overlap, and only what one way
- * has more than the other, or mistakes of any kind (a share eta) would make, are mistakes. */
-static void wrong_by_direction(double *wrong, const channel_fit *fit, double eta)
-{
-    int64_t C = fit->sample->C;
-    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
-    for (int64_t i = 0; i < fit->sample->rows; i++) {
-        int64_t c = fit->sample->code[i];
-        wrong[i] = 0;
-        for (int64_t k = 0; k < C; k++) {
-            double there = fit->counts[c * C + k] + off, back = fit->counts[k * C + c] + off;
-            double any = eta * (fit->totals[k] + PSEUDO_COUNTS) / (double)(C - 1);
-            if (k != c)
-                wrong[i] += (double)fit->w[i * C + k] * fmax(1 - back / there, fmin(1, any / there));
-        }
-    }
 }
 
 /* P(label is wrong) of row i under the uniform channel, 1 - (1 - eta) p_c / [(1 - eta) p_c + eta (1 - p_c) / (C - 1)]. */
@@ -296,21 +100,12 @@ static double wrong_by_uniform(const rer_label_problem *problem, int64_t i, doub
     return right + mistaken > 0 ? mistaken / (right + mistaken) : 1;
 }
 
-/* Takes over the channel that `fit` has found: its counts with the prior's. */
-static rer_status take_channel(rer_channel *channel, channel_fit *fit, rer_error *error)
+/* Takes over the channel that `fit` has found. */
+static rer_status take_channel(rer_channel *channel, rer_pair_fit *fit, rer_error *error)
 {
-    int64_t C = fit->sample->C;
-    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
     channel->temperature = fit->t;
-    channel->counts = fit->counts;
-    channel->totals = fit->totals;
-    fit->counts = fit->totals = NULL;
-    for (int64_t c = 0; c < C; c++) {
-        channel->totals[c] += PSEUDO_COUNTS;
-        for (int64_t k = 0; k < C; k++)
-            channel->counts[c * C + k] += k == c ? PSEUDO_COUNTS * (1 - fit->noise) : off;
-    }
-    return rer_channel_finish(channel, fit->sample->log_n, error);
+    rer_pair_fit_take(fit, &channel->counts, &channel->totals);
+    return rer_channel_finish(channel, fit->problem->log_n, error);
 }
 
 /* ---- calibration ------------------------------------------------------------------------- */
@@ -437,10 +232,10 @@ static rer_status choose(rer_channel *channel, channel_job *job, const rer_label
     const rer_label_problem *problem = job->problem;
     const rer_likeness_fit *likeness = &job->likeness;
     const robust_fit *robust = job->robust;
-    channel_fit *fit = job->fit;
+    rer_pair_fit *fit = job->fit;
     double simple = fmax(uniform->likelihood, likeness->likelihood);
     if (job->pairs && fit[DIRECTED].likelihood > fmax(simple, fit[MUTUAL].likelihood + GAIN)) {
-        wrong_by_direction(wrong, &fit[DIRECTED], uniform->noise);
+        rer_pair_fit_wrong_by_direction(wrong, &fit[DIRECTED], uniform->noise);
         return take_channel(channel, &fit[DIRECTED], error);
     }
     bool alike = likeness->likelihood > uniform->likelihood + GAIN;
@@ -451,7 +246,7 @@ static rer_status choose(rer_channel *channel, channel_job *job, const rer_label
     }
     double missed = channel->noise_rate - uniform->noise; /* taken for overlap */
     if (job->pairs && missed > BEYOND_DOUBT * robust->doubt[MIDDLE] && missed > uniform->noise) {
-        wrong_by_channel(wrong, &fit[ROBUST]);
+        rer_pair_fit_wrong(wrong, &fit[ROBUST]);
         return RER_OK;
     }
     for (int64_t i = 0; i < problem->rows; i++)
@@ -473,7 +268,7 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
                     .context = job};
     rer_status status = rer_allocate(&job->part, sample->rows, RER_SHARES * sizeof(double), "posteriors", error);
     for (int i = 0; status == RER_OK && job->pairs && i < PAIRED; i++) {
-        status = make_fit(&job->fit[i], sample, job->problem->kernels, uniform->temperature, error);
+        status = rer_pair_fit_make(&job->fit[i], job->problem, uniform->temperature, error);
         job->fit[i].mutual = i == MUTUAL;
         job->fit[i].search_t = i != ROBUST;
     }
@@ -487,7 +282,7 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
         status = choose(channel, job, uniform, wrong, error);
     }
     for (int i = 0; i < PAIRED; i++)
-        clear_fit(&job->fit[i]);
+        rer_pair_fit_clear(&job->fit[i]);
     free(job->part);
     return status;
 }
