@@ -137,6 +137,25 @@ static void test_no_commit(void **state)
     free(log);
 }
 
+/* Without turns to wait for, too, the slow item 9 is the one that is told. */
+static void test_failure_without_commit(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= THREADS_MOST; threads++) {
+        rer_error error = {0};
+        work_log *log = start_log(ITEMS);
+        rer_pool *pool = open_pool(threads, 0, NULL);
+        rer_job job = job_of(log);
+        job.commit = NULL;
+        log->fail_work[0] = log->slow = 9;
+        log->fail_work[1] = 11;
+        assert_int_equal(rer_pool_run(pool, &job, &error), RER_BAD_INPUT);
+        assert_string_equal(error.message, "item 9");
+        rer_pool_close(pool);
+        free(log);
+    }
+}
+
 /* Item 9 is slow and fails after 11 and 40 have: it is still the one that is told. */
 static void test_lowest_failure(void **state)
 {
@@ -334,10 +353,15 @@ static void test_enter_and_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_no_commit),
-        cmocka_unit_test(test_lowest_failure),  cmocka_unit_test(test_failing_commit),
-        cmocka_unit_test(test_memory_cap),      cmocka_unit_test(test_scratch_is_private),
-        cmocka_unit_test(test_cancel),          cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_no_commit),
+        cmocka_unit_test(test_failure_without_commit),
+        cmocka_unit_test(test_lowest_failure),
+        cmocka_unit_test(test_failing_commit),
+        cmocka_unit_test(test_memory_cap),
+        cmocka_unit_test(test_scratch_is_private),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_reports),
         cmocka_unit_test(test_enter_and_leave),
     };
     return cmocka_run_group_tests_name("core.pool", tests, NULL, NULL);
