@@ -169,6 +169,10 @@ class AgainstNumpy(unittest.TestCase):
         """Little to go by: the temperature is loose, and the probabilities with it."""
         self.check_channel(lambda y, random: y, "uniform", bar=.04, seed=3, d=20)
 
+    def test_a_third_of_the_labels_wrong_by_a_rule(self):
+        """The likeness channel finds more of them than the robust fit: its share is the noise rate."""
+        self.check_channel(lambda y, random: self.move_some(y, random, .35, lambda r, n: 1), "directed")
+
     def test_labels_wrong_by_likeness(self):
         """The label becomes the second nearest class."""
         X, y = make_data(n=2000, planted=0, unlabelled=0, alone=False, d=20)
