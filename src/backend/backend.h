@@ -107,7 +107,8 @@ void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int6
                   double *c);
 /* a [D, D] lower: a = g g', a <- g^-1. Returns the smallest pivot relative to the largest (of
  * squares), 0 where a is not positive definite. */
-double rer_invert_cholesky(double *a, int64_t D);
+double rer_invert_cholesky_f32(float *a, int64_t D);
+double rer_invert_cholesky_f64(double *a, int64_t D);
 /* w [D, D] lower += r' r, r [n, D] */
 void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D);
 /* The k largest eigenvalues of the symmetric a [n, n] (lower triangle; destroyed), largest first,

@@ -13,6 +13,8 @@ rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...
 /* The same for a failed system call: appends strerror(errno); ENOMEM and the like are RER_SYSTEM. */
 rer_status rer_fail_errno(rer_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* 64-byte aligned memory, not zeroed; NULL: there is none. free() it. */
+void *rer_memory(int64_t bytes);
 /* Zeroed, 64-byte aligned memory for `count` items; `what` names it in the message. free() it. */
 rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error);
 /* Grows *array (capacity items) so that `needed` items fit; contents are kept. */

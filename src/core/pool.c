@@ -6,10 +6,8 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define THREADS_MAX 256
-#define LARGE_PAGE (2 << 20)
 #define REPORT_SECONDS 0.1
 
 typedef struct worker {
@@ -252,7 +250,6 @@ static rer_status count_workers(const rer_pool *pool, const rer_job *job, int *w
 /* Room for every worker's scratch; it is kept from job to job, so that its pages stay. */
 static rer_status provide_scratch(rer_pool *pool, int64_t bytes, int workers, rer_error *error)
 {
-    void *memory = NULL;
     int64_t total = 0;
     pool->stride = (bytes + 127) & ~(int64_t)63;
     if (!rer_product(pool->stride, workers, &total))
@@ -260,16 +257,10 @@ static rer_status provide_scratch(rer_pool *pool, int64_t bytes, int workers, re
     if (total <= pool->scratch_bytes)
         return RER_OK;
     free(pool->scratch);
-    pool->scratch = NULL;
     pool->scratch_bytes = 0;
-    bool large = total >= LARGE_PAGE;
-    if (posix_memalign(&memory, large ? LARGE_PAGE : 64, (size_t)total) != 0)
+    pool->scratch = rer_memory(total);
+    if (pool->scratch == NULL)
         return rer_fail(error, RER_SYSTEM, "out of memory: %d threads need %lld bytes", workers, (long long)total);
-#if defined(MADV_HUGEPAGE)
-    if (large) /* blocks are gone through from end to end, again and again */
-        (void)madvise(memory, (size_t)total, MADV_HUGEPAGE);
-#endif
-    pool->scratch = memory;
     pool->scratch_bytes = total;
     return RER_OK;
 }

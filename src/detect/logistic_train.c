@@ -96,7 +96,7 @@ static rer_status whiten(training *t, double penalty, double scale, rer_error *e
         t->g[j * stride] += ridge;
     for (int64_t j = 0; t->is_diagonal && j < D; j++)
         t->g[j] = 1 / sqrt(t->g[j]);
-    if (!t->is_diagonal && rer_invert_cholesky(t->g, D) <= 0)
+    if (!t->is_diagonal && rer_invert_cholesky_f64(t->g, D) <= 0)
         return rer_fail(error, RER_BAD_INPUT, "%s: the covariance of the features cannot be inverted",
                         t->run->data->features.name);
     return RER_OK;

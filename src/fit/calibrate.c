@@ -9,6 +9,7 @@
 #define SAMPLE_MOST 5000
 #define SAMPLE_ERRORS (8 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
+#define SAMPLE_BLOCK 512 /* rows of an item: there are few, which threads are to share evenly */
 
 int64_t rer_calibration_rows(const rer_run *run)
 {
@@ -36,9 +37,9 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
     const sample_pass *pass = context;
     const rer_row_sample *sample = pass->sample;
     const rer_reconstructor *reconstructor = pass->model->reconstructor;
-    int64_t first = item * RER_BLOCK, C = pass->model->C;
+    int64_t first = item * SAMPLE_BLOCK, C = pass->model->C;
     rer_block block = {
-        .count = rer_min(RER_BLOCK, sample->count - first),
+        .count = rer_min(SAMPLE_BLOCK, sample->count - first),
         .x = sample->x + first * pass->model->D,
         .scale = sample->scale + first,
         .code = sample->code + first,
@@ -59,12 +60,12 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
                              rer_error *error)
 {
     sample_pass pass = {model, sample, run, d2};
-    int64_t block = rer_min(sample->count, RER_BLOCK);
+    int64_t block = rer_min(sample->count, SAMPLE_BLOCK);
     rer_job job = {
         .stage = "calibrating",
         .from = .45,
         .to = .5,
-        .items = (sample->count + RER_BLOCK - 1) / RER_BLOCK,
+        .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
         .scratch = model->reconstructor->scratch(model, block) +
                    block * rer_min(RER_CLASS_TILE, run->C) * (int64_t)sizeof(float) + 128,
         .work = score_sample,

@@ -60,6 +60,24 @@ static rer_status make_pairs(rer_centroid *centroid, const double *u, const doub
     return keep_real(&centroid->pairs, pairs, C * C, centroid->in_double, error);
 }
 
+/* u [C, D] <- u root' */
+static rer_status multiply_by_root(const rer_centroid *centroid, double *u, rer_error *error)
+{
+    int64_t C = centroid->C, D = centroid->D;
+    if (!centroid->rough) {
+        rer_multiply_triangle_f64(u, centroid->root, C, D);
+        return RER_OK;
+    }
+    float *real = to_float(u, C * D, error);
+    if (real == NULL)
+        return RER_SYSTEM;
+    rer_multiply_triangle_f32(real, centroid->root_real, C, D);
+    for (int64_t i = 0; i < C * D; i++)
+        u[i] = (double)real[i];
+    free(real);
+    return RER_OK;
+}
+
 rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
 {
     int64_t C = centroid->C, D = centroid->D;
@@ -75,10 +93,11 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
         for (int64_t j = 0; j < D; j++)
             u[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
     if (centroid->root != NULL) {
-        rer_multiply_triangle_f64(u, centroid->root, C, D);
         centroid->root_real = centroid->in_double ? centroid->root : to_float(centroid->root, D * D, error);
         status = centroid->root_real != NULL ? RER_OK : RER_SYSTEM;
     }
+    if (status == RER_OK && centroid->root_real != NULL)
+        status = multiply_by_root(centroid, u, error);
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             norm[c] += u[c * D + j] * u[c * D + j];
@@ -108,31 +127,74 @@ static rer_status fail_singular(double a, rer_error *error)
                     a);
 }
 
+/* Entry j, k of S_a, from the scatter. */
+typedef struct shrunk_covariance {
+    const double *scatter;
+    int64_t D;
+    double weight, ridge; /* (1 - a) / dof, a tau */
+} shrunk_covariance;
+
+static shrunk_covariance shrink(const double *scatter, int64_t D, double dof, double a)
+{
+    double trace = 0;
+    for (int64_t j = 0; j < D; j++)
+        trace += scatter[j * D + j];
+    return (shrunk_covariance){scatter, D, (1 - a) / dof, a * (trace / dof / (double)D)};
+}
+
+static double entry(const shrunk_covariance *s, int64_t j, int64_t k)
+{
+    return s->weight * s->scatter[j * s->D + k] + (j == k ? s->ridge : 0);
+}
+
 rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                    rer_error *error)
 {
     int64_t D = centroid->D;
     if (scatter == NULL)
         return rer_centroid_finish(centroid, error);
-    double trace = 0;
-    for (int64_t j = 0; j < D; j++)
-        trace += scatter[j * D + j];
-    double tau = trace / dof / (double)D;
+    const shrunk_covariance shrunk = shrink(scatter, D, dof, a);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_status status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
     if (status != RER_OK)
         return status;
-    for (int64_t i = 0; i < D; i++)
-        for (int64_t j = 0; j <= i; j++)
-            centroid->root[i * D + j] = (1 - a) / dof * scatter[i * D + j] + (i == j ? a * tau : 0);
-    double pivot = rer_invert_cholesky(centroid->root, D);
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t k = 0; k <= j; k++)
+            centroid->root[j * D + k] = entry(&shrunk, j, k);
+    double pivot = rer_invert_cholesky_f64(centroid->root, D);
     /* The scatter was summed in float: pivots below its rounding are zero. */
     if (pivot <= 0 || (a == 0 && pivot < (double)D * 1e-7)) {
         rer_centroid_clear(centroid);
         return fail_singular(a, error);
     }
-    centroid->weight = (1 - a) / dof;
+    centroid->weight = shrunk.weight;
+    return rer_centroid_finish(centroid, error);
+}
+
+rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+                                         rer_error *error)
+{
+    int64_t D = centroid->D;
+    const shrunk_covariance shrunk = shrink(scatter, D, dof, a);
+    float *root = NULL;
+    if (centroid->in_double || centroid->groups != NULL)
+        return rer_centroid_set_metric(centroid, scatter, dof, a, error);
+    if (!rer_backend_enter())
+        return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
+    rer_status status = rer_allocate(&root, D * D, sizeof(float), "the covariance", error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t k = 0; k <= j; k++)
+            root[j * D + k] = (float)entry(&shrunk, j, k);
+    if (rer_invert_cholesky_f32(root, D) <= 0) { /* too much for float */
+        free(root);
+        return rer_centroid_set_metric(centroid, scatter, dof, a, error);
+    }
+    centroid->rough = true;
+    centroid->root_real = root;
+    centroid->weight = shrunk.weight;
     return rer_centroid_finish(centroid, error);
 }
 
@@ -146,6 +208,7 @@ void rer_centroid_clear(rer_centroid *centroid)
     free(centroid->pairs);
     centroid->root = NULL;
     centroid->root_real = centroid->u = centroid->norm = centroid->pairs = NULL;
+    centroid->rough = false;
 }
 
 /* ---- fitting ----------------------------------------------------------------------------- */

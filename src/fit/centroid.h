@@ -21,6 +21,7 @@ typedef struct rer_centroid {
     bool in_sample;           /* rows are scored as they are, by a model that has seen them */
     /* For scoring, in the one precision that is used: */
     bool in_double;
+    bool rough;      /* the metric is root_real alone, made in float: to choose a by, no model's */
     void *root_real; /* [D, D] root in that precision (in double: root itself) */
     void *u;         /* [C + 1, D] (mu_k - grand) in the metric; row C is zero, the grand mean */
     void *norm;      /* [C] |u_k|^2 */
@@ -31,7 +32,10 @@ typedef struct rer_centroid {
  * identity where scatter is NULL, and all that scoring needs. mean, grand, n, C, D are set. */
 rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                    rer_error *error);
-/* The part of it that a loaded model repeats: from root and weight on. */
+/* The same, rough where it can be: half the time. */
+rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+                                         rer_error *error);
+/* The part of both that a loaded model repeats: from root and weight on. */
 rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error);
 void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made */
 

@@ -5,7 +5,8 @@
  * takes ever larger a, until they are plausible. F gives up on them.
  * F has one maximum in a: every third value of a grid even in logit(a) is tried, then the
  * neighbours of the best until it has smaller ones on both sides. The values of one round are
- * tried together: their metrics in parallel, then all their rows, then their F. */
+ * tried together: their metrics in parallel (rough ones), then all their rows, then their F. The
+ * metric of the one that is taken is made anew, in double. */
 #include "fit/calibrate.h"
 #include "fit/centroid.h"
 #include "judge/likelihood.h"
@@ -49,7 +50,8 @@ static rer_status make_metric(void *context, int64_t item, void *scratch, rer_er
 {
     (void)scratch;
     shrinkage_round *round = context;
-    return rer_centroid_set_metric(&round->candidate[item], round->scatter, round->dof, round->shrinkage[item], error);
+    return rer_centroid_set_rough_metric(&round->candidate[item], round->scatter, round->dof, round->shrinkage[item],
+                                         error);
 }
 
 /* Item: one block of the sample's rows under one candidate. */
@@ -105,7 +107,7 @@ static void clear_candidates(shrinkage_round *round)
     }
 }
 
-/* Tries round->shrinkage[0..count-1]; the candidates keep their metrics. */
+/* Tries round->shrinkage[0..count-1]. */
 static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
@@ -147,8 +149,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     }
     if (status == RER_OK)
         status = rer_pool_run(pool, &fits, error);
-    if (status != RER_OK)
-        clear_candidates(round);
+    clear_candidates(round);
     return status;
 }
 
@@ -156,19 +157,8 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 typedef struct grid_search {
     bool done[GRID];
     int best; /* -1: nothing tried yet */
-    double shrinkage, fit;
-    rer_centroid centroid; /* the best one's */
+    double fit;
 } grid_search;
-
-/* Makes candidate i the best so far; what it owns moves. */
-static void keep_best(grid_search *search, shrinkage_round *round, int i)
-{
-    rer_centroid_clear(&search->centroid);
-    search->shrinkage = round->shrinkage[i];
-    search->fit = round->fit[i];
-    search->centroid = round->candidate[i];
-    round->candidate[i] = *round->model;
-}
 
 /* Tries the places that are wanted and not done yet; *any: were there some? */
 static rer_status try_places(grid_search *search, const bool wanted[GRID], bool *any, shrinkage_round *round,
@@ -190,9 +180,8 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
         if (search->best >= 0 && round->fit[i] <= search->fit)
             continue;
         search->best = places[i];
-        keep_best(search, round, i);
+        search->fit = round->fit[i];
     }
-    clear_candidates(round);
     return RER_OK;
 }
 
@@ -224,19 +213,15 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
     if (status == RER_OK)
         status = rer_row_sample_thin(&few, sample, rows_to_choose_by(sample, run), run->D, error);
-    const rer_centroid model = *centroid;
     shrinkage_round round = {
-        .model = &model, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
-    grid_search search = {.best = -1, .centroid = model};
+        .model = centroid, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
+    grid_search search = {.best = -1};
     if (status == RER_OK)
         status = search_grid(&search, &round, error);
     rer_row_sample_free(&few);
     free(log_n);
-    if (status != RER_OK) {
-        rer_centroid_clear(&search.centroid);
+    if (status != RER_OK)
         return status;
-    }
-    *shrinkage = search.shrinkage;
-    *centroid = search.centroid;
-    return RER_OK;
+    *shrinkage = grid_value(search.best);
+    return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, error);
 }

@@ -104,20 +104,22 @@ static rer_status read_candidate(void *context, int64_t item, void *scratch, rer
 /* The nearest candidates of class c to x, into out [RER_EXAMPLES]. */
 static void find_nearest(const pool_of_examples *p, const float *x, int32_t c, int64_t self, int64_t *out)
 {
-    double best[RER_EXAMPLES];
+    float near[PER_CLASS_MAX], best[RER_EXAMPLES];
     int found = 0;
-    int64_t slot = c >= 0 ? p->slot[c] : -1;
-    for (int64_t k = 0; slot >= 0 && k < p->count[slot]; k++) {
+    int64_t slot = c >= 0 ? p->slot[c] : -1, D = p->run->D;
+    if (slot < 0 || p->count[slot] == 0)
+        return;
+    rer_multiply_f32(near, p->K, x, p->x + slot * p->K * D, 1, p->count[slot], D); /* of unit length: the cosines */
+    for (int64_t k = 0; k < p->count[slot]; k++) {
         int64_t item = slot * p->K + k;
-        double near = p->run->kernels->dot_f32(x, p->x + item * p->run->D, p->run->D); /* of unit length: the cosine */
-        if (p->list[item].row == self || (found == RER_EXAMPLES && !(near > best[found - 1])))
+        if (p->list[item].row == self || (found == RER_EXAMPLES && !(near[k] > best[found - 1])))
             continue;
         int at = found < RER_EXAMPLES ? found++ : RER_EXAMPLES - 1;
-        for (; at > 0 && best[at - 1] < near; at--) {
+        for (; at > 0 && best[at - 1] < near[k]; at--) {
             best[at] = best[at - 1];
             out[at] = out[at - 1];
         }
-        best[at] = near;
+        best[at] = near[k];
         out[at] = p->list[item].row;
     }
 }

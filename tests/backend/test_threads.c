@@ -54,7 +54,7 @@ static void free_work(products *work)
 static void multiply(products *work)
 {
     memcpy(work->inverse, work->a, SIZE * SIZE * 8);
-    (void)rer_invert_cholesky(work->inverse, SIZE);
+    (void)rer_invert_cholesky_f64(work->inverse, SIZE);
     rer_multiply_f64(work->product, SIZE, work->a, work->a, SIZE, SIZE, SIZE);
     rer_multiply_triangle_f64(work->product, work->inverse, SIZE, SIZE);
     rer_rank_update(work->update, work->b, SIZE, SIZE);

@@ -2,7 +2,7 @@
  * that is looked at, every class, shrinkages .02, .1 and .5, rows as they are and at unit length:
  *   1. the formula in double, given means and scatter in double: 1e-8;
  *   2. the float pipeline as it runs (means, scatter, metric, errors): 1e-4 wherever at least .02 of
- *      the row's direction is left (den >= .02);
+ *      the row's direction is left (den >= .02), and the rough one that the shrinkage is chosen by: 1e-3;
  *   3. the whole reconstructor, from options to errors, with all four normalisations.
  * Each with the distances between classes kept, and made block by block as for many classes. */
 #include "brute_force.h"
@@ -22,6 +22,7 @@
 
 #define DOUBLE_BAR 1e-8
 #define FLOAT_BAR 1e-4
+#define ROUGH_BAR 1e-3
 #define DEN_MIN .02
 #define ROWS_CHECKED 24
 
@@ -324,6 +325,11 @@ static void test_float(const left_out_case *one, bool unit)
         drop_pairs(&centroid);
         check_in_float(&centroid, &normalizer, &test, &e, bar,
                        unit ? "unit rows, pairs by block" : "rows, pairs by block");
+        rer_centroid_clear(&centroid);
+        if (rer_centroid_set_rough_metric(&centroid, scatter, (double)(moments.labelled - m.data.C), shrinkages[s],
+                                          &test.error) != RER_OK)
+            fail_msg("%s", test.error.message);
+        check_in_float(&centroid, &normalizer, &test, &e, ROUGH_BAR, unit ? "unit rows, rough" : "rows, rough");
         rer_centroid_clear(&centroid);
         rer_class_moments_free(&moments);
         free(scatter);

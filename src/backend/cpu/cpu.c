@@ -55,24 +55,28 @@ void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int6
 }
 
 /* LAPACK is column-major: our row-major lower triangle is its upper one. */
-extern void dpotrf_(const char *uplo, const blasint *n, double *a, const blasint *lda, blasint *info);
-extern void dtrtri_(const char *uplo, const char *diag, const blasint *n, double *a, const blasint *lda, blasint *info);
-
-double rer_invert_cholesky(double *a, int64_t D)
-{
-    blasint n = (blasint)D, info = 0;
-    dpotrf_("U", &n, a, &n, &info);
-    if (info != 0)
-        return 0;
-    double smallest = a[0], largest = a[0];
-    for (int64_t j = 1; j < D; j++) {
-        double pivot = a[j * D + j];
-        smallest = pivot < smallest ? pivot : smallest;
-        largest = pivot > largest ? pivot : largest;
+#define DEFINE_INVERT_CHOLESKY(real, name, potrf, trtri)                                                               \
+    extern void potrf(const char *uplo, const blasint *n, real *a, const blasint *lda, blasint *info);                 \
+    extern void trtri(const char *uplo, const char *diag, const blasint *n, real *a, const blasint *lda,               \
+                      blasint *info);                                                                                  \
+    double name(real *a, int64_t D)                                                                                    \
+    {                                                                                                                  \
+        blasint n = (blasint)D, info = 0;                                                                              \
+        potrf("U", &n, a, &n, &info);                                                                                  \
+        if (info != 0)                                                                                                 \
+            return 0;                                                                                                  \
+        double smallest = (double)a[0], largest = smallest;                                                            \
+        for (int64_t j = 1; j < D; j++) {                                                                              \
+            double pivot = (double)a[j * D + j];                                                                       \
+            smallest = pivot < smallest ? pivot : smallest;                                                            \
+            largest = pivot > largest ? pivot : largest;                                                               \
+        }                                                                                                              \
+        trtri("U", "N", &n, a, &n, &info);                                                                             \
+        return info == 0 ? (smallest / largest) * (smallest / largest) : 0;                                            \
     }
-    dtrtri_("U", "N", &n, a, &n, &info);
-    return info == 0 ? (smallest / largest) * (smallest / largest) : 0;
-}
+
+DEFINE_INVERT_CHOLESKY(float, rer_invert_cholesky_f32, spotrf_, strtri_)
+DEFINE_INVERT_CHOLESKY(double, rer_invert_cholesky_f64, dpotrf_, dtrtri_)
 
 void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D)
 {
