@@ -92,7 +92,7 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             u[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
-    if (centroid->root != NULL) {
+    if (centroid->root != NULL && !centroid->rough) {
         centroid->root_real = centroid->in_double ? centroid->root : to_float(centroid->root, D * D, error);
         status = centroid->root_real != NULL ? RER_OK : RER_SYSTEM;
     }
@@ -178,7 +178,7 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
     int64_t D = centroid->D;
     const shrunk_covariance shrunk = shrink(scatter, D, dof, a);
     float *root = NULL;
-    if (centroid->in_double || centroid->groups != NULL)
+    if (centroid->in_double)
         return rer_centroid_set_metric(centroid, scatter, dof, a, error);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
@@ -195,6 +195,14 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
     centroid->rough = true;
     centroid->root_real = root;
     centroid->weight = shrunk.weight;
+    if (centroid->groups != NULL) /* which are left out in double */
+        status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
+    if (status != RER_OK) {
+        rer_centroid_clear(centroid);
+        return status;
+    }
+    for (int64_t i = 0; centroid->root != NULL && i < D * D; i++)
+        centroid->root[i] = (double)root[i];
     return rer_centroid_finish(centroid, error);
 }
 

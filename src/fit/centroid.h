@@ -21,7 +21,7 @@ typedef struct rer_centroid {
     bool in_sample;           /* rows are scored as they are, by a model that has seen them */
     /* For scoring, in the one precision that is used: */
     bool in_double;
-    bool rough;      /* the metric is root_real alone, made in float: to choose a by, no model's */
+    bool rough;      /* root_real was made in float, and root (where there are groups) of it: to choose a by */
     void *root_real; /* [D, D] root in that precision (in double: root itself) */
     void *u;         /* [C + 1, D] (mu_k - grand) in the metric; row C is zero, the grand mean */
     void *norm;      /* [C] |u_k|^2 */

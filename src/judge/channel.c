@@ -16,20 +16,15 @@
  * mutual one by GAIN a label, else the likeness channel where it does so against the uniform one,
  * else that one: overlap is no mistake.
  *
- * Noise rate. Likelihood takes mistakes that follow likeness for overlap: it lowers t until they are
- * plausible. A loss that gives up on labels that do not fit, mean(1 - p_c^q) (Zhang and Sabuncu 2018),
- * does not: its t is that of the labels that do fit. At that t a share n = 1 - mean w_c of the labels
- * is at odds with a directed channel, and the posterior itself is in doubt of u = mean(1 - max_k p_k)
- * of the rows, whatever their labels: n = x + (1 - x) u. The noise rate is x, or the likeness channel's
- * u + v where that is more. Where the uniform channel has missed most of it, and more than the
- * posterior is in doubt, the robust fit is believed for the probabilities too.
+ * The noise rate is noise_rate.c's; where the uniform channel has missed most of it, and more than the
+ * posterior is in doubt, the robust fit that it comes from is believed for the probabilities too.
  *
- * Ranking wants a sharper posterior than calibration (SHARPNESS t); a logistic line brings the score
- * back to the probabilities 1 - w_c. */
+ * Ranking wants a sharper posterior than calibration (SHARPNESS t) unless rates of pairs take part; a
+ * logistic line brings the score back to the probabilities 1 - w_c. */
 #include "judge/channel.h"
 
 #include "core/core.h"
-#include "judge/pair_channel.h"
+#include "judge/noise_rate.h"
 
 #include <float.h>
 #include <math.h>
@@ -38,44 +33,22 @@
 #define SHARPNESS 2.0
 #define GAIN .02
 #define BEYOND_DOUBT 2.0
-#define FURTHER_ROUNDS 6
 #define LABELS_A_CLASS 20 /* sampled; with fewer the rates of pairs are not known */
 #define TINY 1e-12f
-#define NOISE_FACTOR 1.0595 /* 2^1/12 */
-#define UNSEEN .08          /* of the mistakes may have been taken for overlap, */
-#define OVERSEEN .035       /* and as much overlap for mistakes */
 
 /* ---- the fits, side by side -------------------------------------------------------------- */
-
-enum { LOW, MIDDLE, HIGH, TEMPERATURES };
-
-/* The robust fit at three temperatures: labels at odds with it, and its own doubt. */
-typedef struct robust_fit {
-    double t[TEMPERATURES], odds[TEMPERATURES], doubt[TEMPERATURES];
-} robust_fit;
 
 enum { DIRECTED, MUTUAL, ROBUST, PAIRED, LIKENESS = PAIRED, FITS };
 
 typedef struct channel_job {
     rer_pair_fit fit[PAIRED];
-    robust_fit *robust;
+    rer_noise_fit *noise;
     const rer_label_problem *problem;
     double near;  /* t of the uniform channel */
     double *part; /* [rows, RER_SHARES] */
     rer_likeness_fit likeness;
     bool pairs; /* DIRECTED, MUTUAL and ROBUST are wanted */
 } channel_job;
-
-/* The fit at the middle temperature is the one that is kept. */
-static void run_robust(rer_pair_fit *fit, robust_fit *robust, float *channel)
-{
-    static const int order[] = {HIGH, LOW, MIDDLE};
-    for (int i = 0; i < TEMPERATURES; i++) {
-        fit->t = robust->t[order[i]];
-        rer_pair_fit_run(fit, i == 0 ? RER_PAIR_ROUNDS : FURTHER_ROUNDS, channel);
-        robust->odds[order[i]] = fit->noise;
-    }
-}
 
 static rer_status run_fit(void *context, int64_t item, void *scratch, rer_error *error)
 {
@@ -85,9 +58,9 @@ static rer_status run_fit(void *context, int64_t item, void *scratch, rer_error 
     if (which == LIKENESS)
         job->likeness = rer_fit_likeness(job->problem, job->near, job->part, scratch);
     else if (which == ROBUST)
-        run_robust(&job->fit[ROBUST], job->robust, scratch);
+        rer_noise_fit_run(job->noise, &job->fit[ROBUST], scratch);
     else
-        rer_pair_fit_run(&job->fit[which], RER_PAIR_ROUNDS, scratch);
+        rer_pair_fit_run(&job->fit[which], RER_PAIR_SEARCH_ROUNDS, scratch);
     return RER_OK;
 }
 
@@ -108,20 +81,26 @@ static rer_status take_channel(rer_channel *channel, rer_pair_fit *fit, rer_erro
     return rer_channel_finish(channel, fit->problem->log_n, error);
 }
 
+/* How much sharper than the channel's own posterior ranking is. */
+static double sharpness(const rer_channel *channel)
+{
+    return channel->bias != NULL ? 1 : SHARPNESS;
+}
+
 /* ---- calibration ------------------------------------------------------------------------- */
 
 /* With few mistakes to go by, the line stays near the one that theory gives: of a score that is
- * SHARPNESS times too sharp, and of the channel's own odds. */
+ * `sharp` times too sharp, and of the channel's own odds. */
 typedef struct line_fit {
     const double *score, *wrong; /* [rows] */
     int64_t rows;
-    double expected; /* offset */
+    double sharp, expected; /* expected: the offset */
 } line_fit;
 
 static double cross_entropy(const line_fit *line, double slope, double offset)
 {
     const double *score = line->score, *wrong = line->wrong;
-    double tilt = SHARPNESS * slope - 1, shift = offset - line->expected, sum = (tilt * tilt + shift * shift) / 2;
+    double tilt = line->sharp * slope - 1, shift = offset - line->expected, sum = (tilt * tilt + shift * shift) / 2;
     for (int64_t i = 0; i < line->rows; i++) {
         double z = slope * score[i] + offset;
         sum += (z > 0 ? z + log1p(exp(-z)) : log1p(exp(z))) - wrong[i] * z;
@@ -134,10 +113,10 @@ static double cross_entropy(const line_fit *line, double slope, double offset)
 static void fit_line(rer_channel *channel, const line_fit *line)
 {
     const double *score = line->score;
-    double slope = 1 / SHARPNESS, offset = line->expected, loss = cross_entropy(line, slope, offset);
+    double sharp = line->sharp, slope = 1 / sharp, offset = line->expected, loss = cross_entropy(line, slope, offset);
     for (int step = 0; step < 60; step++) {
-        double tilt = SHARPNESS * slope - 1, gs = -SHARPNESS * tilt, go = line->expected - offset;
-        double ss = SHARPNESS * SHARPNESS, so = 0, oo = 1, factor = 1, next = INFINITY;
+        double tilt = sharp * slope - 1, gs = -sharp * tilt, go = line->expected - offset;
+        double ss = sharp * sharp, so = 0, oo = 1, factor = 1, next = INFINITY;
         for (int64_t i = 0; i < line->rows; i++) {
             double q = 1 / (1 + exp(-(slope * score[i] + offset))), weight = q * (1 - q);
             gs += (line->wrong[i] - q) * score[i];
@@ -149,9 +128,8 @@ static void fit_line(rer_channel *channel, const line_fit *line)
         double determinant = ss * oo - so * so;
         double ds = (gs * oo - go * so) / determinant, dz = (go * ss - gs * so) / determinant;
         for (int half = 0; half < 40; half++, factor /= 2) {
-            next = slope + factor * ds > 1e-3 / SHARPNESS
-                       ? cross_entropy(line, slope + factor * ds, offset + factor * dz)
-                       : INFINITY;
+            next = slope + factor * ds > 1e-3 / sharp ? cross_entropy(line, slope + factor * ds, offset + factor * dz)
+                                                      : INFINITY;
             if (next <= loss)
                 break;
         }
@@ -186,7 +164,7 @@ static rer_status calibrate(rer_channel *channel, const rer_channel_sample *samp
     if (status == RER_OK) {
         double odds = channel->uniform / ((1 - channel->uniform) * (C - 1));
         bool plain = channel->counts == NULL && channel->likeness == 0;
-        line_fit line = {score, wrong, sample->rows, plain ? log(odds) : 0};
+        line_fit line = {score, wrong, sample->rows, sharpness(channel), plain ? log(odds) : 0};
         fit_line(channel, &line);
     }
     free(score);
@@ -196,34 +174,6 @@ static rer_status calibrate(rer_channel *channel, const rer_channel_sample *samp
 
 /* ---- the whole --------------------------------------------------------------------------- */
 
-/* u = mean(1 - max_k p_k) at temperature t; p [C]. */
-static double mean_doubt(const rer_label_problem *problem, double t, float *p)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < problem->rows; i++) {
-        float highest = 0;
-        rer_posterior(p, problem->d2 + i * problem->C, problem->log_n, t, problem->C, problem->kernels);
-        for (int32_t k = 0; k < problem->C; k++)
-            highest = p[k] > highest ? p[k] : highest;
-        sum += 1 - (double)highest;
-    }
-    return sum / (double)problem->rows;
-}
-
-/* x of the robust fit, or what the likeness channel has found where that is more: each takes some
- * mistakes for overlap. */
-static void set_noise_rate(rer_channel *channel, const robust_fit *robust, double found, int64_t rows)
-{
-    double x[TEMPERATURES];
-    for (int i = 0; i < TEMPERATURES; i++)
-        x[i] = fmax(0, (robust->odds[i] - robust->doubt[i]) / fmax(1 - robust->doubt[i], 1e-9));
-    double rate = fmax(x[MIDDLE], found), sampling = 1.645 * sqrt(rate * (1 - rate) / (double)rows);
-    channel->noise_rate = rate;
-    double least = x[MIDDLE] < rate ? (x[MIDDLE] + rate) / 2 : fmin(x[LOW], rate);
-    channel->noise_low = fmax(0, least - OVERSEEN * rate - sampling);
-    channel->noise_high = fmin(1, fmax(x[HIGH], rate) + UNSEEN * rate + sampling);
-}
-
 /* Sets the channel to the directed, the likeness or the uniform one, and `wrong` [rows] to what the
  * sampled rows' labels are worth under it. */
 static rer_status choose(rer_channel *channel, channel_job *job, const rer_label_fit *uniform, double *wrong,
@@ -231,11 +181,10 @@ static rer_status choose(rer_channel *channel, channel_job *job, const rer_label
 {
     const rer_label_problem *problem = job->problem;
     const rer_likeness_fit *likeness = &job->likeness;
-    const robust_fit *robust = job->robust;
     rer_pair_fit *fit = job->fit;
     double simple = fmax(uniform->likelihood, likeness->likelihood);
     if (job->pairs && fit[DIRECTED].likelihood > fmax(simple, fit[MUTUAL].likelihood + GAIN)) {
-        rer_pair_fit_wrong_by_direction(wrong, &fit[DIRECTED], uniform->noise);
+        rer_pair_fit_wrong_by_direction(wrong, &fit[DIRECTED], &fit[MUTUAL], uniform->noise);
         return take_channel(channel, &fit[DIRECTED], error);
     }
     bool alike = likeness->likelihood > uniform->likelihood + GAIN;
@@ -244,9 +193,9 @@ static rer_status choose(rer_channel *channel, channel_job *job, const rer_label
         channel->uniform = fmax(likeness->share[RER_UNIFORM], DBL_MIN);
         channel->likeness = likeness->share[RER_LIKENESS];
     }
-    double missed = channel->noise_rate - uniform->noise; /* taken for overlap */
-    if (job->pairs && missed > BEYOND_DOUBT * robust->doubt[MIDDLE] && missed > uniform->noise) {
-        rer_pair_fit_wrong(wrong, &fit[ROBUST]);
+    double missed = rer_noise_fit_least(job->noise, likeness) - uniform->noise; /* taken for overlap */
+    if (job->pairs && missed > BEYOND_DOUBT * job->noise->doubt && missed > uniform->noise) {
+        memcpy(wrong, job->noise->wrong, (size_t)problem->rows * sizeof *wrong);
         return RER_OK;
     }
     for (int64_t i = 0; i < problem->rows; i++)
@@ -263,7 +212,7 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
                     .from = .48,
                     .to = .5,
                     .items = job->pairs ? FITS : sample->C <= RER_CHANNEL_CLASSES,
-                    .scratch = sample->C * (int64_t)sizeof(float) + 64,
+                    .scratch = 2 * sample->C * (int64_t)sizeof(float) + 64,
                     .work = run_fit,
                     .context = job};
     rer_status status = rer_allocate(&job->part, sample->rows, RER_SHARES * sizeof(double), "posteriors", error);
@@ -274,11 +223,11 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
     }
     if (status == RER_OK)
         status = rer_pool_run(pool, &work, error);
-    for (int i = 0; status == RER_OK && !job->pairs && i < TEMPERATURES; i++)
-        job->robust->odds[i] = rer_noise_at(job->problem, job->robust->t[i]);
     if (status == RER_OK) {
-        double found = job->likeness.share[RER_UNIFORM] + job->likeness.share[RER_LIKENESS];
-        set_noise_rate(channel, job->robust, found, sample->rows);
+        rer_noise_estimate noise = rer_noise_fit_rate(job->noise, &job->likeness);
+        channel->noise_rate = noise.rate;
+        channel->noise_low = noise.low;
+        channel->noise_high = noise.high;
         status = choose(channel, job, uniform, wrong, error);
     }
     for (int i = 0; i < PAIRED; i++)
@@ -291,37 +240,36 @@ static rer_status fit_channels(rer_channel *channel, const rer_channel_sample *s
 typedef struct temperature_job {
     const rer_label_problem *problem;
     rer_label_fit uniform;
-    robust_fit robust;
+    rer_noise_fit *noise;
+    bool pairs;
 } temperature_job;
 
 static rer_status find_temperature(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)error;
     temperature_job *job = context;
-    rer_label_problem problem = *job->problem;
-    float *row = rer_carve(&scratch, problem.C * (int64_t)sizeof(float));
-    problem.scratch = scratch;
     if (item == 0) {
+        rer_label_problem problem = *job->problem;
+        problem.scratch = scratch;
         job->uniform = rer_fit_labels(&problem);
         return RER_OK;
     }
-    double t = rer_fit_robust(&problem, false).temperature;
-    for (int i = 0; i < TEMPERATURES; i++) {
-        job->robust.t[i] = t * pow(NOISE_FACTOR, i - MIDDLE);
-        job->robust.doubt[i] = mean_doubt(&problem, job->robust.t[i], row);
-    }
+    rer_noise_fit_start(job->noise);
+    if (!job->pairs)
+        rer_noise_fit_run_uniform(job->noise, scratch);
     return RER_OK;
 }
 
-static rer_status fit_all(rer_channel *made, const rer_channel_sample *sample, const rer_label_problem *problem,
+static rer_status fit_all(rer_channel *made, const rer_channel_sample *sample, rer_noise_fit *noise, bool pairs,
                           double *wrong, rer_pool *pool, rer_error *error)
 {
-    temperature_job found = {.problem = problem};
+    const rer_label_problem *problem = noise->problem;
+    temperature_job found = {.problem = problem, .noise = noise, .pairs = pairs};
     rer_job work = {.stage = "looking at the labels",
                     .from = .48,
                     .to = .48,
                     .items = 2,
-                    .scratch = sample->rows * (int64_t)sizeof(double) + sample->C * (int64_t)sizeof(float) + 128,
+                    .scratch = rer_max(sample->rows * (int64_t)sizeof(double), sample->C * (int64_t)sizeof(float)),
                     .work = find_temperature,
                     .context = &found};
     rer_status status = rer_pool_run(pool, &work, error);
@@ -331,11 +279,11 @@ static rer_status fit_all(rer_channel *made, const rer_channel_sample *sample, c
     /* Half a sample of N at least: an estimate of 0 would rule out every mistake. */
     double least = .5 / (double)rer_max(1, sample->N);
     made->uniform = fmin(fmax(found.uniform.noise, least), 1 - least);
-    channel_job job = {.robust = &found.robust,
+    channel_job job = {.noise = noise,
                        .problem = problem,
                        .near = found.uniform.temperature,
                        .likeness = {.likelihood = -INFINITY},
-                       .pairs = sample->C <= rer_min(RER_CHANNEL_CLASSES, sample->rows / LABELS_A_CLASS)};
+                       .pairs = pairs};
     return fit_channels(made, sample, &found.uniform, &job, wrong, pool, error);
 }
 
@@ -354,10 +302,15 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel_sample *sampl
                                  .C = sample->C,
                                  .kernels = kernels,
                                  .scratch = scratch};
+    rer_noise_fit noise = {0};
+    bool pairs = sample->C <= rer_min(RER_CHANNEL_CLASSES, sample->rows / LABELS_A_CLASS);
     if (status == RER_OK)
-        status = fit_all(&made, sample, &problem, wrong, pool, error);
+        status = rer_noise_fit_make(&noise, &problem, pairs, error);
+    if (status == RER_OK)
+        status = fit_all(&made, sample, &noise, pairs, wrong, pool, error);
     if (status == RER_OK)
         status = calibrate(&made, sample, wrong, kernels, error);
+    rer_noise_fit_clear(&noise);
     free(wrong);
     free(scratch);
     if (status != RER_OK) {
@@ -428,7 +381,7 @@ double rer_channel_others(const rer_channel *channel, float *d2, int32_t first, 
     float own = has_own ? d2[code - first] : 0;
     if (has_own)
         d2[code - first] = FLT_MAX;
-    double others = kernels->log_sum_exp(d2, bias, SHARPNESS * channel->temperature / 2, classes);
+    double others = kernels->log_sum_exp(d2, bias, sharpness(channel) * channel->temperature / 2, classes);
     if (has_own)
         d2[code - first] = own;
     return others;
@@ -436,5 +389,5 @@ double rer_channel_others(const rer_channel *channel, float *d2, int32_t first, 
 
 double rer_channel_logit(const rer_channel *channel, double others, double own, double log_n)
 {
-    return channel->slope * (others + SHARPNESS * channel->temperature / 2 * own - log_n) + channel->offset;
+    return channel->slope * (others + sharpness(channel) * channel->temperature / 2 * own - log_n) + channel->offset;
 }

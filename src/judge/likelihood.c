@@ -4,12 +4,14 @@
 #include "judge/likelihood.h"
 
 #include <math.h>
+#include <stddef.h>
 
 #define COARSE_STEPS 8 /* at most, to one side */
 #define COARSE_FACTOR 4.0
 #define COARSE_ROWS 500
 #define GOLDEN_STEPS 7
 #define ROUGH_STEPS 3
+#define CORRECTED_STEPS 6
 #define ROBUST_POWER .7 /* tells labels that fit from others well enough */
 #define NEWTON_STEPS 60
 
@@ -20,6 +22,9 @@ typedef struct label_search {
     double *posterior; /* [used] p_c of the label seen, to `power` */
     int64_t used;
     double power; /* of the robust mean, 0: the likelihood */
+    /* Where all p_k of a row count, and not p_c alone: */
+    const float *weight; /* [C seen, C], NULL: p_c */
+    float *p, *bias;     /* [C] scratch, [C] power log_n */
 } label_search;
 
 /* log p_c */
@@ -40,6 +45,15 @@ void rer_posterior(float *p, const float *d2, const float *bias, double t, int32
     for (int32_t k = 0; k < C; k++)
         p[k] = -half_t * d2[k];
     (void)kernels->softmax(p, bias, C);
+}
+
+double rer_doubt(const float *p, int32_t C)
+{
+    float highest = 0;
+#pragma omp simd reduction(max : highest)
+    for (int32_t k = 0; k < C; k++)
+        highest = p[k] > highest ? p[k] : highest;
+    return 1 - (double)highest;
 }
 
 /* d/d eta of the log likelihood and its (negative) derivative; q = (1 - p) / (C - 1). */
@@ -79,6 +93,21 @@ static double best_noise(const label_search *search)
     return eta;
 }
 
+/* sum_k weight[c, k] p_k^q: with z_k = log_n_k - t d2_k / 2, p_k^q = softmax(q z)_k exp(log sum exp(q z) - q log sum
+ * exp(z)). */
+static double weighted_power(const label_search *search, int64_t i, double t)
+{
+    const rer_label_problem *problem = &search->problem;
+    const rer_kernels *kernels = problem->kernels;
+    int32_t C = problem->C;
+    const float *d2 = problem->d2 + i * C;
+    double q = search->power, log_sum = kernels->log_sum_exp(d2, problem->log_n, t / 2, C);
+    for (int32_t k = 0; k < C; k++)
+        search->p[k] = -(float)(q * t / 2) * d2[k];
+    double of_power = kernels->softmax(search->p, search->bias, C);
+    return kernels->dot_f32(search->p, search->weight + (int64_t)problem->code[i] * C, C) * exp(of_power - q * log_sum);
+}
+
 /* p_c^power of the rows looked at; the power 0 stands for 1. */
 static void set_posteriors(label_search *search, double t)
 {
@@ -86,8 +115,10 @@ static void set_posteriors(label_search *search, double t)
     double power = search->power > 0 ? search->power : 1;
     search->used = 0;
     for (int64_t i = 0; i < problem->rows; i += search->stride)
-        search->posterior[search->used++] = exp(power * log_own(problem->d2 + i * problem->C, problem->code[i],
-                                                                problem->log_n, problem->C, t, problem->kernels));
+        search->posterior[search->used++] = search->weight != NULL
+                                                ? weighted_power(search, i, t)
+                                                : exp(power * log_own(problem->d2 + i * problem->C, problem->code[i],
+                                                                      problem->log_n, problem->C, t, problem->kernels));
 }
 
 static rer_label_fit fit_at(label_search *search, double log_t)
@@ -140,18 +171,17 @@ static double search_coarse(label_search *search)
     return best;
 }
 
-/* Where the parabola through (x[i], y[i]) has its top, or x[1] where it has none between them. */
-static double parabola_top(const double x[3], const double y[3])
+double rer_parabola_top(const double x[3], const double y[3])
 {
     double left = (x[1] - x[0]) * (y[1] - y[2]), right = (x[1] - x[2]) * (y[1] - y[0]);
     double top = x[1] - .5 * ((x[1] - x[0]) * left - (x[1] - x[2]) * right) / (left - right);
     return top > x[0] && top < x[2] ? top : x[1];
 }
 
-static rer_label_fit search_temperature(label_search *search, int steps)
+/* The best log t between low and high. */
+static rer_label_fit search_between(label_search *search, double low, double high, int steps)
 {
-    double center = search_coarse(search), step = log(COARSE_FACTOR), golden = (sqrt(5) - 1) / 2;
-    double low = center - step, high = center + step;
+    double golden = (sqrt(5) - 1) / 2;
     double a = high - golden * (high - low), b = low + golden * (high - low);
     rer_label_fit at_a = fit_at(search, a), at_b = fit_at(search, b), outer = {0};
     double outside = NAN; /* the end of the bracket that was an inner point last */
@@ -179,8 +209,14 @@ static rer_label_fit search_temperature(label_search *search, int steps)
     double x[3] = {above ? a : outside, above ? b : a, above ? outside : b};
     double y[3] = {above ? at_a.likelihood : outer.likelihood, above ? at_b.likelihood : at_a.likelihood,
                    above ? outer.likelihood : at_b.likelihood};
-    rer_label_fit top = fit_at(search, parabola_top(x, y));
+    rer_label_fit top = fit_at(search, rer_parabola_top(x, y));
     return top.likelihood > best.likelihood ? top : best;
+}
+
+static rer_label_fit search_temperature(label_search *search, int steps)
+{
+    double center = search_coarse(search), step = log(COARSE_FACTOR);
+    return search_between(search, center - step, center + step, steps);
 }
 
 rer_label_fit rer_fit_labels(const rer_label_problem *problem)
@@ -193,6 +229,20 @@ rer_label_fit rer_fit_robust(const rer_label_problem *problem, bool roughly)
 {
     label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch, .power = ROBUST_POWER};
     return search_temperature(&search, roughly ? ROUGH_STEPS : GOLDEN_STEPS);
+}
+
+rer_label_fit rer_fit_corrected(const rer_label_problem *problem, const float *weight, double t, float *p)
+{
+    label_search search = {.problem = *problem,
+                           .stride = 1,
+                           .posterior = problem->scratch,
+                           .power = ROBUST_POWER,
+                           .weight = weight,
+                           .p = p,
+                           .bias = p + problem->C};
+    for (int32_t k = 0; k < problem->C; k++)
+        search.bias[k] = (float)ROBUST_POWER * problem->log_n[k];
+    return search_between(&search, log(t / 2), log(t * 4), CORRECTED_STEPS);
 }
 
 double rer_noise_at(const rer_label_problem *problem, double t)

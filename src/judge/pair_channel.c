@@ -6,8 +6,13 @@
 #include <string.h>
 
 #define PSEUDO_COUNTS 10.0
+#define SEARCH_EVERY 5 /* rounds */
+#define SEARCH_FAR 1.0 /* of log t, to either side: the first two times, by golden sections; */
 #define SEARCH_STEPS 6
-#define SECOND_SEARCH 5 /* round */
+#define SEARCH_NEAR .2 /* then by parabolas */
+#define NO_MORE .03    /* a search that moved log t by less was the last */
+#define AT_ONCE 4      /* likelihoods that go into one logarithm */
+#define ONE_WAY .5
 #define SETTLED 1e-6
 #define TINY 1e-12f
 
@@ -46,14 +51,18 @@ static double expect(rer_pair_fit *fit, float *channel, bool take)
 {
     const rer_label_problem *problem = fit->problem;
     int32_t C = problem->C;
-    double likelihood = 0, right = 0;
+    double likelihood = 0, right = 0, product = 1;
     if (take)
         memset(fit->next, 0, (size_t)C * (size_t)C * sizeof *fit->next);
     for (int64_t i = 0; i < problem->rows; i++) {
         const float *p = fit->p + i * C;
         row_channel(fit, i, channel);
         double sum = fit->problem->kernels->dot_f32(p, channel, C);
-        likelihood += log(fmax(sum, 1e-300));
+        product *= fmax(sum, 1e-70);
+        if (i % AT_ONCE == AT_ONCE - 1 || i == problem->rows - 1) {
+            likelihood += log(product);
+            product = 1;
+        }
         if (!take)
             continue;
         float *w = fit->w + i * C, scale = (float)(1 / fmax(sum, 1e-37));
@@ -108,20 +117,38 @@ static double likelihood_at(void *context, double log_t)
     return expect(search->fit, search->channel, false);
 }
 
+/* Moves t to where the labels seen are likeliest; false: it hardly moved. */
+static bool move_temperature(rer_pair_fit *fit, bool far, float *channel)
+{
+    temperature_search search = {fit, channel};
+    double log_t = log(fit->t), best;
+    if (far) {
+        best = rer_golden_section(likelihood_at, &search, log_t - SEARCH_FAR, log_t + SEARCH_FAR, SEARCH_STEPS);
+    } else {
+        double x[3] = {log_t - SEARCH_NEAR, log_t, log_t + SEARCH_NEAR}, y[3];
+        for (int i = 0; i < 3; i++)
+            y[i] = likelihood_at(&search, x[i]);
+        best = y[1] >= fmax(y[0], y[2]) ? rer_parabola_top(x, y) : x[y[0] > y[2] ? 0 : 2];
+    }
+    fit->t = exp(best);
+    set_posteriors(fit, fit->t);
+    return fabs(best - log_t) >= NO_MORE;
+}
+
 void rer_pair_fit_run(rer_pair_fit *fit, int rounds, float *channel)
 {
+    bool searching = fit->search_t;
+    int least = fit->begun ? 1 : SEARCH_EVERY;
     set_posteriors(fit, fit->t);
     for (int round = 0; round < rounds; round++) {
-        if (fit->search_t && (round == 0 || round == SECOND_SEARCH)) {
-            temperature_search search = {fit, channel};
-            double log_t = log(fit->t);
-            fit->t = exp(rer_golden_section(likelihood_at, &search, log_t - 1, log_t + 1, SEARCH_STEPS));
-            set_posteriors(fit, fit->t);
+        if (searching && round % SEARCH_EVERY == 0) {
+            bool far = round <= SEARCH_EVERY;
+            searching = move_temperature(fit, far, channel) || far;
         }
         double before = fit->likelihood;
         fit->likelihood = expect(fit, channel, true);
         maximise(fit);
-        if (round > SECOND_SEARCH && fabs(fit->likelihood - before) < SETTLED)
+        if (!searching && round > least && fabs(fit->likelihood - before) < SETTLED)
             break;
     }
 }
@@ -160,6 +187,15 @@ rer_status rer_pair_fit_make(rer_pair_fit *fit, const rer_label_problem *problem
     return status;
 }
 
+double rer_pair_fit_doubt(const rer_pair_fit *fit)
+{
+    const rer_label_problem *problem = fit->problem;
+    double sum = 0;
+    for (int64_t i = 0; i < problem->rows; i++)
+        sum += rer_doubt(fit->p + i * problem->C, problem->C);
+    return sum / (double)problem->rows;
+}
+
 void rer_pair_fit_wrong(double *wrong, const rer_pair_fit *fit)
 {
     const rer_label_problem *problem = fit->problem;
@@ -167,31 +203,47 @@ void rer_pair_fit_wrong(double *wrong, const rer_pair_fit *fit)
         wrong[i] = 1 - (double)fit->w[i * problem->C + problem->code[i]];
 }
 
-void rer_pair_fit_wrong_by_direction(double *wrong, const rer_pair_fit *fit, double eta)
+double rer_pair_fit_count(const rer_pair_fit *fit, int64_t k, int64_t c)
 {
     int64_t C = fit->problem->C;
-    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
+    double noise = fit->noise;
+    return fit->counts[c * C + k] + PSEUDO_COUNTS * (k == c ? 1 - noise : noise / (double)(C - 1));
+}
+
+double rer_pair_fit_total(const rer_pair_fit *fit, int64_t k)
+{
+    return fit->totals[k] + PSEUDO_COUNTS;
+}
+
+/* Share of N_kc that is mistakes. */
+static double share_of_mistakes(const rer_pair_fit *fit, const rer_pair_fit *mutual, int64_t k, int64_t c, double eta)
+{
+    double there = rer_pair_fit_count(fit, k, c), back = rer_pair_fit_count(fit, c, k);
+    double any = fmin(1, eta * rer_pair_fit_total(fit, k) / (double)(fit->problem->C - 1) / there);
+    bool one_way = rer_pair_fit_count(mutual, c, k) < ONE_WAY * rer_pair_fit_count(mutual, k, c);
+    return one_way ? fmax(1 - back / there, any) : any;
+}
+
+void rer_pair_fit_wrong_by_direction(double *wrong, const rer_pair_fit *fit, const rer_pair_fit *mutual, double eta)
+{
+    int64_t C = fit->problem->C;
     for (int64_t i = 0; i < fit->problem->rows; i++) {
         int64_t c = fit->problem->code[i];
         wrong[i] = 0;
-        for (int64_t k = 0; k < C; k++) {
-            double there = fit->counts[c * C + k] + off, back = fit->counts[k * C + c] + off;
-            double any = eta * (fit->totals[k] + PSEUDO_COUNTS) / (double)(C - 1);
+        for (int64_t k = 0; k < C; k++)
             if (k != c)
-                wrong[i] += (double)fit->w[i * C + k] * fmax(1 - back / there, fmin(1, any / there));
-        }
+                wrong[i] += (double)fit->w[i * C + k] * share_of_mistakes(fit, mutual, k, c, eta);
     }
 }
 
 void rer_pair_fit_take(rer_pair_fit *fit, double **counts, double **totals)
 {
     int64_t C = fit->problem->C;
-    double off = PSEUDO_COUNTS * fit->noise / (double)(C - 1);
-    for (int64_t c = 0; c < C; c++) {
-        fit->totals[c] += PSEUDO_COUNTS;
+    for (int64_t c = 0; c < C; c++)
         for (int64_t k = 0; k < C; k++)
-            fit->counts[c * C + k] += k == c ? PSEUDO_COUNTS * (1 - fit->noise) : off;
-    }
+            fit->counts[c * C + k] = rer_pair_fit_count(fit, k, c);
+    for (int64_t k = 0; k < C; k++)
+        fit->totals[k] = rer_pair_fit_total(fit, k);
     *counts = fit->counts;
     *totals = fit->totals;
     fit->counts = fit->totals = NULL;

@@ -6,8 +6,9 @@
 #include "core/core.h"
 #include "judge/likelihood.h"
 
-/* Rounds of a fit that begins. */
+/* Rounds of a fit that begins, at a given temperature or searching for one. */
 #define RER_PAIR_ROUNDS 16
+#define RER_PAIR_SEARCH_ROUNDS 36
 
 /* One channel on its way. */
 typedef struct rer_pair_fit {
@@ -29,11 +30,18 @@ void rer_pair_fit_clear(rer_pair_fit *fit);
 /* At most so many rounds, from where it stands; channel [C] is scratch. */
 void rer_pair_fit_run(rer_pair_fit *fit, int rounds, float *channel);
 
+/* mean(1 - max_k p_k) at its temperature. */
+double rer_pair_fit_doubt(const rer_pair_fit *fit);
 /* P(label is wrong) of each row. */
 void rer_pair_fit_wrong(double *wrong, const rer_pair_fit *fit);
 /* The same, without overlap: pairs that are taken for each other both ways overlap, and only what one way
- * has more than the other, or mistakes of any kind (a share eta) would make, are mistakes. */
-void rer_pair_fit_wrong_by_direction(double *wrong, const rer_pair_fit *fit, double eta);
+ * has more than the other, or mistakes of any kind (a share eta) would make, are mistakes. A directed fit
+ * makes overlap go one way, whichever it began with; so the mutual fit too must find one way twice as
+ * often as the other. */
+void rer_pair_fit_wrong_by_direction(double *wrong, const rer_pair_fit *fit, const rer_pair_fit *mutual, double eta);
+/* N_kc with the prior's counts, and its sum over c. */
+double rer_pair_fit_count(const rer_pair_fit *fit, int64_t k, int64_t c);
+double rer_pair_fit_total(const rer_pair_fit *fit, int64_t k);
 /* Hands over counts [C seen, C true] and totals [C true], with the prior's. */
 void rer_pair_fit_take(rer_pair_fit *fit, double **counts, double **totals);
 

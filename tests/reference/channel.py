@@ -6,8 +6,8 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 
 import prototype
 
-SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, BEYOND = 2, .02, .7, 10, 16, 2
-WEIGHT_ROUNDS, FURTHER, LABELS_A_CLASS, FACTOR, UNSEEN, OVERSEEN = 30, 6, 20, 1.0595, .08, .035
+SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, SEARCH_ROUNDS, BEYOND, ONE_WAY = 2, .02, .7, 10, 16, 36, 2, .5
+WEIGHT_ROUNDS, LABELS_A_CLASS, FACTOR, STEADYING, UNCERTAIN = 30, 20, 1.0595, 50, .05
 
 
 def golden(f, low, high, steps):
@@ -30,9 +30,10 @@ def posterior(d2, log_n, t):
     return softmax(log_n - t / 2 * d2, axis=1)
 
 
-def robust_temperature(d2, y, log_n, near):
-    i = np.arange(len(y))
-    f = lambda u: -np.mean(posterior(d2, log_n, np.exp(u))[i, y] ** POWER)
+def robust_temperature(d2, y, log_n, near, inverse=None):
+    """Where mean p_y^q is highest or, with T^-1, what it would be over the true labels."""
+    i, weight = np.arange(len(y)), np.eye(d2.shape[1])[y] if inverse is None else inverse[y]
+    f = lambda u: -np.mean((weight * posterior(d2, log_n, np.exp(u)) ** POWER).sum(1))
     grid = np.log(near) + np.linspace(-2, 4, 25)
     best = grid[np.argmin([f(u) for u in grid])]
     return np.exp(minimize_scalar(f, bounds=(best - .3, best + .3), method="bounded", options={"xatol": 1e-5}).x)
@@ -47,9 +48,9 @@ def fit_channel(d2, y, log_n, t, mutual=False, search=True, T=None, rounds=ROUND
     p = posterior(d2, log_n, t)
     seen = np.eye(C)[y]
     for r in range(rounds):
-        if search and r in (0, 5):
+        if search and r % 5 == 0:
             value = lambda u: np.mean(np.log((posterior(d2, log_n, np.exp(u)) * T).sum(1)))
-            t = np.exp(golden(value, np.log(t) - 1, np.log(t) + 1, 6))
+            t = np.exp(golden(value, np.log(t) - 1, np.log(t) + 1, 6 if r <= 5 else 14))
             p = posterior(d2, log_n, t)
         w = p * T
         likelihood = np.mean(np.log(w.sum(1)))
@@ -69,6 +70,29 @@ def fit_channel(d2, y, log_n, t, mutual=False, search=True, T=None, rounds=ROUND
             A = counts + prior
             T = np.maximum(A[:, y].T - w, 1e-12) / (n + PSEUDO - w)
     return t, w, T, likelihood, counts + prior
+
+
+def share_wrong(odds, doubt, alike=0):
+    return max(0, (odds - doubt) / (1 - doubt * (1 + alike)))
+
+
+def fit_noise(d2, y, log_n, near):
+    """(P(wrong) [N] and doubt of the robust fit, [(odds, doubt)] around the corrected temperature: -1, 0, 1)"""
+    i, C = np.arange(len(y)), d2.shape[1]
+    doubt = lambda t: 1 - posterior(d2, log_n, t).max(1).mean()
+    t = robust_temperature(d2, y, log_n, near)
+    _, w, T, _, A = fit_channel(d2, y, log_n, t, search=False)
+    wrong, first = 1 - w[i, y], doubt(t)
+    for _ in range(2):
+        x = share_wrong(1 - w[i, y].mean(), doubt(t))
+        A = A + STEADYING * (np.eye(C) * (1 - x) + (1 - np.eye(C)) * x / (C - 1))
+        t = robust_temperature(d2, y, log_n, near, np.linalg.inv(A / A.sum(1, keepdims=True)))
+        _, w, T, _, A = fit_channel(d2, y, log_n, t, search=False, T=T, rounds=8)
+    around = {}
+    for f in (1, -1, 0):
+        _, w, T, _, _ = fit_channel(d2, y, log_n, t * FACTOR ** f, search=False, T=T, rounds=6)
+        around[f] = 1 - w[i, y].mean(), doubt(t * FACTOR ** f)
+    return wrong, first, around
 
 
 def likeness_parts(p, y):
@@ -121,37 +145,33 @@ def detect(d2, y):
     log_n = np.log(n)
     L, t, eta = prototype.best_t(d2, y, n)
     tl, shares, alike = fit_likeness(d2, y, log_n, t)
-    robust = robust_temperature(d2, y, log_n, t)
-    pairs = C <= N // LABELS_A_CLASS
-    odds, doubt, T, rounds = {}, {}, None, ROUNDS
-    for f in (1, -1, 0):
-        at = robust * FACTOR ** f
-        if pairs:
-            _, w_robust, T, _, _ = fit_channel(d2, y, log_n, at, search=False, T=T, rounds=rounds)
-            rounds = FURTHER
-            odds[f] = 1 - w_robust[i, y].mean()
-        else:
-            odds[f] = prototype.likelihood(d2, y, n, at)[1]
-        doubt[f] = 1 - posterior(d2, log_n, at).max(1).mean()
-    x = {f: max(0, (odds[f] - doubt[f]) / (1 - doubt[f])) for f in odds}
-    noise = max(x[0], shares[1] + shares[2])
+    pairs, found_alike = C <= N // LABELS_A_CLASS, shares[1] + shares[2]
     if pairs:
-        td, w, _, directed, A = fit_channel(d2, y, log_n, t)
-        mutual = fit_channel(d2, y, log_n, t, mutual=True)[3]
+        by_robust, doubt, around = fit_noise(d2, y, log_n, t)
+        least = max(share_wrong(by_robust.mean(), doubt), found_alike)
+        td, w, _, directed, A = fit_channel(d2, y, log_n, t, rounds=SEARCH_ROUNDS)
+        _, _, _, mutual, M = fit_channel(d2, y, log_n, t, mutual=True, rounds=SEARCH_ROUNDS)
+    else:
+        at = {f: robust_temperature(d2, y, log_n, t) * FACTOR ** f for f in (-1, 0, 1)}
+        around = {f: (prototype.likelihood(d2, y, n, at[f])[1], 1 - posterior(d2, log_n, at[f]).max(1).mean()) for f in at}
+    x = {f: share_wrong(*around[f], shares[2] / found_alike if found_alike > 0 else 0) for f in around}
+    noise = max(x[0], found_alike)
     use = "directed" if pairs and directed > max(L, alike, mutual + GAIN) else "likeness" if alike > L + GAIN else "uniform"
     found, eta = eta, max(eta, .5 / N)
     if use == "directed":
-        t, both_ways = td, np.maximum(1 - A.T / A, np.minimum(1, found * A.sum(1)[:, None] / (C - 1) / A))
-        np.fill_diagonal(both_ways, 0)
-        wrong = (w * both_ways[:, y].T).sum(1)
-    elif pairs and noise - found > max(BEYOND * doubt[0], found):
-        wrong = 1 - w_robust[i, y]
+        t, any_kind = td, np.minimum(1, found * A.sum(1)[:, None] / (C - 1) / A)
+        mistakes = np.where(M.T < ONE_WAY * M, np.maximum(1 - A.T / A, any_kind), any_kind)
+        np.fill_diagonal(mistakes, 0)
+        wrong = (w * mistakes[:, y].T).sum(1)
+    elif pairs and least - found > max(BEYOND * doubt, found):
+        wrong = by_robust
     elif use == "likeness":
         parts = shares * np.stack(likeness_parts(posterior(d2, log_n, tl), y), 1)
         wrong = 1 - parts[:, 0] / parts.sum(1)
     else:
         p = posterior(d2, log_n, t)[i, y]
         wrong = eta * (1 - p) / (C - 1) / ((1 - eta) * p + eta * (1 - p) / (C - 1))
+    sharp = 1 if use == "directed" else SHARPNESS
     bias, expected = np.broadcast_to(log_n, (N, C)), 0
     if use == "directed":
         totals = A.sum(1)
@@ -162,16 +182,15 @@ def detect(d2, y):
     if use == "likeness":
         score = likeness_logit(d2, y, log_n, SHARPNESS * tl, shares[1], shares[2])
     else:
-        z = bias - SHARPNESS * t / 2 * d2
+        z = bias - sharp * t / 2 * d2
         z[i, y] = -np.inf
-        score = logsumexp(z, axis=1) + SHARPNESS * t / 2 * d2[i, y] - log_n[y]
+        score = logsumexp(z, axis=1) + sharp * t / 2 * d2[i, y] - log_n[y]
     if use == "uniform":
         expected = np.log(eta / ((1 - eta) * (C - 1)))
     loss = lambda v: (np.sum(np.logaddexp(0, v[0] * score + v[1]) - wrong * (v[0] * score + v[1]))
-                      + ((SHARPNESS * v[0] - 1) ** 2 + (v[1] - expected) ** 2) / 2)
-    best = minimize(loss, (1 / SHARPNESS, expected), method="Nelder-Mead",
+                      + ((sharp * v[0] - 1) ** 2 + (v[1] - expected) ** 2) / 2)
+    best = minimize(loss, (1 / sharp, expected), method="Nelder-Mead",
                     options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 4000}).x
-    least = (x[0] + noise) / 2 if x[0] < noise else min(x[-1], noise)
-    sampling = 1.645 * np.sqrt(noise * (1 - noise) / N)
-    return (expit(best[0] * score + best[1]), noise, max(0, least - OVERSEEN * noise - sampling),
-            min(1, max(x[1], noise) + UNSEEN * noise + sampling), use)
+    low = (x[0] + noise) / 2 if x[0] < noise else min(x[-1], noise)
+    beside = UNCERTAIN * noise + 1.645 * np.sqrt(noise * (1 - noise) / N)
+    return (expit(best[0] * score + best[1]), noise, max(0, low - beside), min(1, max(x[1], noise) + beside), use)
