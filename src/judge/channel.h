@@ -42,8 +42,9 @@ void rer_channel_clear(rer_channel *channel);
 
 /* The score that labels are ranked by, from a row's errors under classes first..first+classes-1:
  *   log sum_{k != c} n_k T_kc exp(-s t d2_k / 2) - log n_c T_cc exp(-s t d2_c / 2),
- * s = 1 with rates of pairs, else 2, of which this is the first term; d2 is changed for a moment and restored. `row_counts`: the row
- * took part in the channel's counts and is taken out of them; scratch [classes]. */
+ * s = 1 with rates of pairs, else 2, of which this is the first term; d2 is changed for a moment and
+ * restored. `row_counts`: the row took part in the channel's counts and is taken out of them; scratch
+ * [classes]. */
 double rer_channel_others(const rer_channel *channel, float *d2, int32_t first, int32_t classes, int32_t code,
                           const float *log_n, bool row_counts, float *scratch, const rer_kernels *kernels);
 /* Log odds that the label is wrong, from that term and the row's own squared error. */
