@@ -9,7 +9,7 @@
 typedef struct bar_chart {
     rer_gallery *gallery;
     const rer_run *run;
-    double *mean, *spread; /* [D]; sums and sums of squares first */
+    double *mean, *scale; /* [D]; scale: 1 / spread; sums and sums of squares first */
 } bar_chart;
 
 /* Each row twice: once for mean and spread, in order, once for the bars. */
@@ -22,7 +22,7 @@ static void add_row(bar_chart *b, const float *x)
 {
     for (int64_t j = 0; j < b->run->D; j++) {
         b->mean[j] += (double)x[j];
-        b->spread[j] += (double)x[j] * (double)x[j];
+        b->scale[j] += (double)x[j] * (double)x[j];
     }
 }
 
@@ -30,9 +30,9 @@ static void finish_sums(bar_chart *b)
 {
     double n = (double)b->gallery->n_rows;
     for (int64_t j = 0; j < b->run->D; j++) {
-        double mean = b->mean[j] / n, variance = b->spread[j] / n - mean * mean;
+        double mean = b->mean[j] / n, variance = b->scale[j] / n - mean * mean;
         b->mean[j] = mean;
-        b->spread[j] = variance > 1e-12 * mean * mean ? sqrt(variance) : INFINITY; /* a constant has no bar */
+        b->scale[j] = variance > 1e-12 * mean * mean ? 1 / sqrt(variance) : 0; /* a constant has no bar */
     }
 }
 
@@ -42,8 +42,9 @@ static void set_bars(const bar_chart *b, int64_t i, const float *x)
     for (int64_t k = 0; k < n; k++) {
         int64_t first = k * D / n, last = (k + 1) * D / n;
         double sum = 0;
+#pragma omp simd reduction(+ : sum)
         for (int64_t j = first; j < last; j++)
-            sum += ((double)x[j] - b->mean[j]) / b->spread[j];
+            sum += ((double)x[j] - b->mean[j]) * b->scale[j];
         double bar = sum / sqrt((double)(last - first)) / 3 * 100;
         b->gallery->bars[i * n + k] = (int8_t)lround(fmax(-100, fmin(100, isfinite(bar) ? bar : 0)));
     }
@@ -60,7 +61,7 @@ rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error 
     if (status == RER_OK)
         status = rer_allocate(&b.mean, run->D, sizeof *b.mean, "bars", error);
     if (status == RER_OK)
-        status = rer_allocate(&b.spread, run->D, sizeof *b.spread, "bars", error);
+        status = rer_allocate(&b.scale, run->D, sizeof *b.scale, "bars", error);
     if (status == RER_OK)
         status = rer_allocate(&x, run->D, sizeof *x, "a row", error);
     if (status == RER_OK)
@@ -78,7 +79,7 @@ rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error 
             set_bars(&b, i, x);
     }
     free(b.mean);
-    free(b.spread);
+    free(b.scale);
     free(x);
     free(scratch);
     return status;
