@@ -15,6 +15,7 @@
 #define STEP .5
 #define GOLDEN_STEPS 6
 #define ROUNDS 30
+#define SETTLED 1e-5 /* a round that moved no share by more was the last */
 
 /* sum_{k != c} p_k / (1 - p_k). The largest p_k may be 1 to all digits: the others make up its rest.
  * p is changed for a moment and restored. */
@@ -81,6 +82,8 @@ static void fit_shares(const likeness_search *search, rer_likeness_fit *fit, int
         fit->share[RER_RIGHT] = right / (double)rows;
         fit->share[RER_UNIFORM] = uniform / (double)rows;
         fit->share[RER_LIKENESS] = fmax(0, 1 - fit->share[RER_RIGHT] - fit->share[RER_UNIFORM]);
+        if (fmax(fabs(fit->share[RER_RIGHT] - a), fabs(fit->share[RER_UNIFORM] - u)) < SETTLED)
+            break;
     }
     fit->likelihood = 0;
     for (int64_t i = 0; i < rows; i++) {

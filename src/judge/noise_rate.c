@@ -19,7 +19,8 @@
 
 #define CORRECTIONS 2
 #define CORRECTED_ROUNDS 8
-#define NEAR_ROUNDS 6
+#define NEAR_ROUNDS 4
+#define ENOUGH .05 /* a correction that moved log t by less was the last */
 /* So many labels of each class that follow a uniform channel are added before T is inverted: rates of few
  * labels would make a wild inverse. */
 #define STEADYING_LABELS 50.0
@@ -98,8 +99,13 @@ void rer_noise_fit_run(rer_noise_fit *fit, rer_pair_fit *pair, float *p)
     rer_pair_fit_wrong(fit->wrong, pair);
     fit->odds = pair->noise;
     double doubt = fit->doubt = rer_pair_fit_doubt(pair);
-    for (int i = 0; i < CORRECTIONS && invert_channel(fit, pair, wrong_share(pair->noise, doubt, 0)); i++) {
-        pair->t = rer_fit_corrected(fit->problem, fit->inverse, pair->t, p).temperature;
+    double moved = INFINITY;
+    for (int i = 0; i < CORRECTIONS && moved > ENOUGH; i++) {
+        if (!invert_channel(fit, pair, wrong_share(pair->noise, doubt, 0)))
+            break;
+        double before = pair->t;
+        pair->t = rer_fit_corrected(fit->problem, fit->inverse, before, p).temperature;
+        moved = fabs(log(pair->t / before));
         rer_pair_fit_run(pair, CORRECTED_ROUNDS, p);
         doubt = rer_pair_fit_doubt(pair);
     }

@@ -7,9 +7,10 @@
 
 #define PSEUDO_COUNTS 10.0
 #define SEARCH_EVERY 5 /* rounds */
-#define SEARCH_FAR 1.0 /* of log t, to either side: the first two times, by golden sections; */
+#define SEARCH_FAR 1.0 /* of log t, to either side: the first time, by golden sections; */
 #define SEARCH_STEPS 6
-#define SEARCH_NEAR .2 /* then by parabolas */
+#define SEARCH_NEAR .3 /* the second by a parabola, */
+#define SEARCH_NEXT .1 /* and then by such that are too narrow for the skew of what is sought to show */
 #define NO_MORE .03    /* a search that moved log t by less was the last */
 #define AT_ONCE 4      /* likelihoods that go into one logarithm */
 #define ONE_WAY .5
@@ -118,14 +119,15 @@ static double likelihood_at(void *context, double log_t)
 }
 
 /* Moves t to where the labels seen are likeliest; false: it hardly moved. */
-static bool move_temperature(rer_pair_fit *fit, bool far, float *channel)
+static bool move_temperature(rer_pair_fit *fit, int round, float *channel)
 {
     temperature_search search = {fit, channel};
     double log_t = log(fit->t), best;
-    if (far) {
+    if (round == 0) {
         best = rer_golden_section(likelihood_at, &search, log_t - SEARCH_FAR, log_t + SEARCH_FAR, SEARCH_STEPS);
     } else {
-        double x[3] = {log_t - SEARCH_NEAR, log_t, log_t + SEARCH_NEAR}, y[3];
+        double width = round == SEARCH_EVERY ? SEARCH_NEAR : SEARCH_NEXT;
+        double x[3] = {log_t - width, log_t, log_t + width}, y[3];
         for (int i = 0; i < 3; i++)
             y[i] = likelihood_at(&search, x[i]);
         best = y[1] >= fmax(y[0], y[2]) ? rer_parabola_top(x, y) : x[y[0] > y[2] ? 0 : 2];
@@ -142,8 +144,8 @@ void rer_pair_fit_run(rer_pair_fit *fit, int rounds, float *channel)
     set_posteriors(fit, fit->t);
     for (int round = 0; round < rounds; round++) {
         if (searching && round % SEARCH_EVERY == 0) {
-            bool far = round <= SEARCH_EVERY;
-            searching = move_temperature(fit, far, channel) || far;
+            bool moved = move_temperature(fit, round, channel);
+            searching = moved || round <= SEARCH_EVERY; /* the channel has hardly begun */
         }
         double before = fit->likelihood;
         fit->likelihood = expect(fit, channel, true);

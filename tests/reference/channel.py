@@ -90,7 +90,7 @@ def fit_noise(d2, y, log_n, near):
         _, w, T, _, A = fit_channel(d2, y, log_n, t, search=False, T=T, rounds=8)
     around = {}
     for f in (1, -1, 0):
-        _, w, T, _, _ = fit_channel(d2, y, log_n, t * FACTOR ** f, search=False, T=T, rounds=6)
+        _, w, T, _, _ = fit_channel(d2, y, log_n, t * FACTOR ** f, search=False, T=T, rounds=4)
         around[f] = 1 - w[i, y].mean(), doubt(t * FACTOR ** f)
     return wrong, first, around
 

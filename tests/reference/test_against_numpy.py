@@ -151,6 +151,7 @@ class AgainstNumpy(unittest.TestCase):
         self.assertEqual(used, expected)
         got = np.array([float(r["mistakenness"]) for r in rows])
         self.assertLess(np.abs(got - mistakenness).max(), bar)
+        self.assertLess(np.abs(got - mistakenness).mean(), .001)
         for name, want in (("noise_rate", rate), ("noise_low", low), ("noise_high", high)):
             self.assertLess(abs(summary[name] - want), .002, name)
 
@@ -164,7 +165,7 @@ class AgainstNumpy(unittest.TestCase):
         self.check_channel(lambda y, random: self.move_some(y, random, .2, lambda r, n: r.integers(1, 7, n)), "uniform")
 
     def test_labels_wrong_by_a_rule(self):
-        self.check_channel(lambda y, random: self.move_some(y, random, .25, lambda r, n: 1), "directed", bar=.03)
+        self.check_channel(lambda y, random: self.move_some(y, random, .25, lambda r, n: 1), "directed", bar=.06)
 
     def test_labels_all_right(self):
         """Little to go by: the temperature is loose, and the probabilities with it."""
@@ -172,7 +173,7 @@ class AgainstNumpy(unittest.TestCase):
 
     def test_a_third_of_the_labels_wrong_by_a_rule(self):
         """The likeness channel finds more of them than the robust fit: its share is the noise rate."""
-        self.check_channel(lambda y, random: self.move_some(y, random, .35, lambda r, n: 1), "directed", bar=.03)
+        self.check_channel(lambda y, random: self.move_some(y, random, .35, lambda r, n: 1), "directed", bar=.06)
 
     def test_labels_wrong_by_likeness(self):
         """The label becomes the second nearest class."""
