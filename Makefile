@@ -17,7 +17,7 @@ help:
 	@echo 'make test      all tests, again under sanitizers, short fuzzing, format and lint'
 	@echo 'make test-all  the slow tests too: detection bars, speed, longer fuzzing, valgrind'
 	@echo 'make bench     speed and memory beside what users would run instead'
-	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (an hour)'
+	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'

@@ -127,7 +127,7 @@ static rer_status fail_singular(double a, rer_error *error)
                     a);
 }
 
-/* Entry j, k of S_a, from the scatter. */
+/* S_a = weight scatter + ridge I */
 typedef struct shrunk_covariance {
     const double *scatter;
     int64_t D;

@@ -60,7 +60,7 @@ static double expect(rer_pair_fit *fit, float *channel, bool take)
         row_channel(fit, i, channel);
         double sum = fit->problem->kernels->dot_f32(p, channel, C);
         product *= fmax(sum, 1e-70);
-        if (i % AT_ONCE == AT_ONCE - 1 || i == problem->rows - 1) {
+        if (i % AT_ONCE == AT_ONCE - 1) {
             likelihood += log(product);
             product = 1;
         }
@@ -76,7 +76,7 @@ static double expect(rer_pair_fit *fit, float *channel, bool take)
     }
     if (take)
         fit->noise = fmin(fmax(1 - right / (double)problem->rows, 0), 1);
-    return likelihood / (double)problem->rows;
+    return (likelihood + log(product)) / (double)problem->rows;
 }
 
 static void maximise(rer_pair_fit *fit)

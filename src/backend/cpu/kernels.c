@@ -182,14 +182,6 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
 /* Classes are often few, so rows are padded to whole vectors: e^-87 more does not show. */
 #define LANES 16
 
-/* out [LANES] = in [n], and `fill` beyond. */
-static void pad(float *restrict out, const float *restrict in, int64_t n, float fill)
-{
-    for (int l = 0; l < LANES; l++)
-        out[l] = fill;
-    memcpy(out, in, (size_t)n * sizeof *out);
-}
-
 /* sum of exp(value - largest); value [count] with room up to whole vectors. */
 static float sum_of_exp(float *value, int64_t count, float largest)
 {
@@ -206,27 +198,8 @@ static float sum_of_exp(float *value, int64_t count, float largest)
     return sum;
 }
 
-/* log_sum_exp of at most LANES classes: all of it in one vector. */
-static double log_sum_exp_of_few(const float *d2, const float *log_n, double half_t, int64_t n)
-{
-    float distance[LANES], value[LANES], t = (float)half_t, largest = -INFINITY, sum = 0;
-    pad(distance, d2, n, 0);
-    pad(value, log_n, n, -INFINITY);
-#pragma omp simd reduction(max : largest)
-    for (int l = 0; l < LANES; l++) {
-        value[l] -= t * distance[l];
-        largest = value[l] > largest ? value[l] : largest;
-    }
-#pragma omp simd reduction(+ : sum)
-    for (int l = 0; l < LANES; l++)
-        sum += exp_of_negative(value[l] - largest);
-    return (double)largest + log((double)sum);
-}
-
 static double log_sum_exp(const float *d2, const float *log_n, double half_t, int64_t n)
 {
-    if (n <= LANES)
-        return log_sum_exp_of_few(d2, log_n, half_t, n);
     float value[SUM_PIECE], t = (float)half_t, largest = -INFINITY;
 #pragma omp simd reduction(max : largest)
     for (int64_t k = 0; k < n; k++) {
@@ -243,36 +216,9 @@ static double log_sum_exp(const float *d2, const float *log_n, double half_t, in
     return (double)largest + log(total);
 }
 
-/* softmax of at most LANES classes. */
-static double softmax_of_few(float *restrict z, const float *restrict bias, int64_t n)
-{
-    float value[LANES], added[LANES], largest = -INFINITY;
-    double sum = 0;
-    pad(value, z, n, -INFINITY);
-    pad(added, bias, n, 0);
-#pragma omp simd reduction(max : largest)
-    for (int l = 0; l < LANES; l++) {
-        value[l] += added[l];
-        largest = value[l] > largest ? value[l] : largest;
-    }
-#pragma omp simd reduction(+ : sum)
-    for (int l = 0; l < LANES; l++) {
-        value[l] = exp_of_negative(value[l] - largest);
-        sum += (double)value[l];
-    }
-    float share = (float)(1 / sum);
-#pragma omp simd
-    for (int l = 0; l < LANES; l++)
-        value[l] *= share;
-    memcpy(z, value, (size_t)n * sizeof *z);
-    return (double)largest + log(sum);
-}
-
 /* The sum is taken in double: where one class has nearly everything, the rest is what counts. */
 static double softmax(float *restrict z, const float *restrict bias, int64_t n)
 {
-    if (n <= LANES)
-        return softmax_of_few(z, bias, n);
     float largest = -INFINITY, tail[LANES];
     int64_t whole = n / LANES * LANES, rest = n - whole;
     double sum = 0;
@@ -286,10 +232,11 @@ static double softmax(float *restrict z, const float *restrict bias, int64_t n)
         z[k] = exp_of_negative(z[k] - largest);
         sum += (double)z[k];
     }
-    pad(tail, z + whole, rest, -INFINITY);
+    for (int64_t l = 0; l < LANES; l++)
+        tail[l] = l < rest ? z[whole + l] - largest : -INFINITY;
 #pragma omp simd
     for (int l = 0; l < LANES; l++)
-        tail[l] = exp_of_negative(tail[l] - largest);
+        tail[l] = exp_of_negative(tail[l]);
     for (int64_t l = 0; l < rest; l++) {
         z[whole + l] = tail[l];
         sum += (double)tail[l];
