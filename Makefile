@@ -55,6 +55,9 @@ wheel:
 
 bench-detection: build
 	@python3 bench/detection_table.py --rer $(BUILD)/cli/rer
+	@scripts/install-packages.sh demo
+	@scripts/venv.sh $(BUILD)/venv-bench scripts/requirements-bench.txt
+	@$(BUILD)/venv-bench/bin/python bench/natural.py --rer $(BUILD)/cli/rer
 
 format:
 	@scripts/install-packages.sh test

@@ -44,26 +44,52 @@ static void print_size(const cli_job *job)
     printf("\n");
 }
 
+/* So many of the judged labels are the share. */
+static int64_t labels_of(const rer_summary *summary, double share)
+{
+    return isnan(share) ? 0 : llround(share * (double)summary->chi_all.n);
+}
+
 static void print_findings(const cli_job *job)
 {
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32];
-    int64_t wrong = isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
-    if (wrong > 0)
-        printf("About %s label%s look%s wrong (%.1f %%", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
+    int64_t wrong = labels_of(summary, summary->noise_rate), low = labels_of(summary, summary->noise_low);
+    if (wrong == 0)
+        printf("Hardly any label looks wrong");
+    else if (isnan(summary->noise_low))
+        printf("About %s label%s look%s wrong (%.1f %%)", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
                100 * summary->noise_rate);
-    if (wrong > 0 && !isnan(summary->noise_low))
-        printf(", between %.1f and %.1f", 100 * summary->noise_low, 100 * summary->noise_high);
-    printf(wrong > 0 ? "); " : "Hardly any label looks wrong; ");
-    printf("%s %s flagged", grouped(number, summary->n_issues), summary->n_issues == 1 ? "is" : "are");
+    else {
+        if (low > 0)
+            printf("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low),
+                   low == 1 ? "is" : "are");
+        printf(low > 0 ? "%s" : "Up to %s labels may be wrong",
+               grouped(number, labels_of(summary, summary->noise_high)));
+        printf(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
+    }
+    printf("; %s %s flagged", grouped(number, summary->n_issues), summary->n_issues == 1 ? "is" : "are");
     if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
         printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-    if (job->arguments->options.budget < 0 && 2 * summary->n_issues < wrong)
-        printf(", the clearest;\n--budget %.3g%% flags as many as look wrong", 100 * summary->noise_rate);
     printf(".\n");
     if (!isnan(summary->chi))
         printf("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
                summary->difficulty, summary->chi, 100 * summary->error_rate);
+}
+
+/* "9 of its 10 nearest are 'cat', as near to it as a typical one" */
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other)
+{
+    int used = snprintf(out, size, "%s%d of its %d nearest are '%s'", sample->is_outlier ? "fits no class; " : "",
+                        sample->near_suggested, sample->near, other);
+    if (sample->is_outlier || isnan(sample->nearness) || used < 0 || (size_t)used >= size)
+        return;
+    if (sample->nearness <= 1.1)
+        (void)snprintf(out + used, size - (size_t)used, ", as near as a typical one");
+    else if (sample->nearness < 10)
+        (void)snprintf(out + used, size - (size_t)used, ", %.1fx as far as a typical one", sample->nearness);
+    else
+        (void)snprintf(out + used, size - (size_t)used, ", far away from them");
 }
 
 /* "4.1x closer to 'cat' than to its own class" */
@@ -98,7 +124,10 @@ static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int w
     (void)clean_text(line->who, TEXT, id != NULL ? id : number, id != NULL ? width : 20);
     (void)clean_text(line->given, TEXT, class_name(job, sample.given), width);
     (void)clean_text(line->suggested, TEXT, class_name(job, sample.suggested), width);
-    describe_reason(line->why, sizeof line->why, &sample, line->suggested);
+    if (sample.near > 0)
+        describe_near(line->why, sizeof line->why, &sample, line->suggested);
+    else
+        describe_reason(line->why, sizeof line->why, &sample, line->suggested);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)

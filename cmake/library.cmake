@@ -33,7 +33,7 @@ target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConf
                       PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
                       ${OPENBLAS_LIBRARY} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
-target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free)
+target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
 if(HDF5_FOUND)
     target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5 RER_HDF5_LIBRARY="${HDF5_FILE}")
     target_include_directories(rer_settings INTERFACE ${HDF5_INCLUDE_DIRS})
@@ -45,12 +45,15 @@ target_link_libraries(rer_objects PUBLIC rer_settings)
 
 # The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
 function(add_kernels isa)
-    add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c)
+    add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c
+                src/backend/cpu/kernels_channel.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
     target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})
     target_sources(rer_objects INTERFACE $<TARGET_OBJECTS:rer_kernels_${isa}>)
 endfunction()
+# Of a source come last, after the settings' own, which keep products and sums apart.
+set_source_files_properties(src/backend/cpu/kernels_channel.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 add_kernels(baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_kernels(avx2 -mavx2 -mfma -mf16c)

@@ -390,7 +390,7 @@ typedef struct rer_summary {
     double chi, chi0, chi_rand;                 /* spec: mean own/best other; own/rest; best/rest */
     double eta;                                 /* the paper's share of wrong labels, from chi0 and chi_rand */
     double noise_rate;                          /* estimated share of wrong labels */
-    double noise_low, noise_high;               /* its 90 % interval */
+    double noise_low, noise_high;               /* the same if the odds of every label were 4 times lower or higher */
     double threshold;                           /* on the scale below */
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */
@@ -425,7 +425,7 @@ typedef struct rer_sample {
     int64_t row;       /* in the input */
     int32_t given;     /* class, or -1: no label */
     int32_t predicted; /* nearest class of all, or -1 for an invalid row */
-    int32_t suggested; /* nearest class other than the given one */
+    int32_t suggested; /* likeliest class other than the given one */
     double chi;        /* own error / best other error */
     double own_error, best_other_error;
     double mistakenness;           /* probability that the given label is wrong */
@@ -433,6 +433,8 @@ typedef struct rer_sample {
     double suggestion_probability; /* of `suggested`, for rows without a label; else NaN */
     double outlier_score;          /* 0..1: how much it looks like a sample of no class here; NaN: not judged */
     int64_t duplicates;            /* group of near-duplicates, conflicting ones first; -1: none */
+    int32_t near, near_suggested;  /* nearest rows that are known (rer_result_near), and those of class `suggested` */
+    double nearness;               /* distance to `suggested` over that of a typical row of it; NaN: unknown */
     bool is_issue, is_invalid, is_outlier;
 } rer_sample;
 
@@ -442,6 +444,9 @@ RER_API const char *rer_result_class_name(const rer_result *result, int32_t c);
 RER_API rer_sample rer_result_sample(const rer_result *result, int64_t row);
 /* Labelled rows from the most suspicious on: at most `count`, returns how many. */
 RER_API int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows);
+/* The rows nearest to one that had a second look, nearest first: at most RER_NEAR_ROWS, returns how many. */
+#define RER_NEAR_ROWS 10
+RER_API int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS]);
 /* What a budget buys: how many of the `count` most suspicious labels are wrong, the sum of their mistakenness. */
 RER_API double rer_result_expected_wrong(const rer_result *result, int64_t count);
 /* The most confused pairs of classes: at most `count`, returns how many. */

@@ -5,6 +5,7 @@
 #include "judge/judge.h"
 #include "pipeline.h"
 #include "score/score.h"
+#include "score/second_look.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,7 +71,7 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
     summary->n_features = data->D;
     summary->n_classes = result->C;
     summary->shrinkage = model->shrinkage;
-    summary->temperature = model->channel.temperature;
+    summary->temperature = 2 * model->channel.weight[RER_GLOBAL];
     summary->rank = model->rank;
     summary->seconds.read = data->seconds_read;
     summary->seconds.total = rer_now() - started + data->seconds_read;
@@ -95,11 +96,18 @@ static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer
                                at_end ? ", the most of the range: more may be likelier" : "");
 }
 
+/* Whether the probabilities are those of our channel. */
+static bool is_ours(const rer_options *options)
+{
+    return options->detector == RER_DETECT_RER && options->probability == RER_CHANNEL;
+}
+
 /* Score and judge: what rer_analyze and rer_score share. The file of errors appears last, when
  * nothing else can fail. */
-static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_run *run, bool left_out,
-                                  const char *errors_path, rer_error *error)
+static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_calibration *calibration,
+                                  const rer_run *run, const char *errors_path, rer_error *error)
 {
+    bool left_out = calibration != NULL;
     rer_ratio_sums sums = {0};
     rer_output errors = {0};
     double start = rer_now();
@@ -108,11 +116,18 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
     if (status == RER_OK)
         status = rer_score_rows(&sums, model, run, left_out, errors_path != NULL ? &errors : NULL, error);
+    /* A classifier of the user's own has looked at the rows beside each other already. */
+    if (status == RER_OK && left_out && is_ours(&result->options) && run->data->pred_probs.name == NULL)
+        status = rer_second_look(calibration, model, run, error);
     double scored = rer_now();
     if (status == RER_OK)
-        status = rer_judge(result, model, &sums, error);
+        status = rer_judge(result, &sums, error);
     if (status == RER_OK && left_out)
         status = rer_detect_result(result, run, error);
+    if (status == RER_OK && !left_out && result->summary.n_labelled > 0)
+        status = rer_result_add_note(result, error,
+                                     "labels are judged by their class models alone: a saved model has no rows for a "
+                                     "second look");
     if (status == RER_OK && left_out)
         status = note_pictures(result, run->data, error);
     if (status == RER_OK && left_out)
@@ -185,6 +200,7 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     rer_result *made = NULL;
     rer_model *model = NULL;
     rer_row_sample sample = {0};
+    rer_calibration calibration = {0};
     rer_status status = rer_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
@@ -208,11 +224,12 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         status = model->reconstructor->fit(model, &sample, &run, error);
     double fitted = rer_now();
     if (status == RER_OK)
-        status = rer_calibrate_model(model, &sample, &run, error);
+        status = rer_calibrate(&calibration, model, &sample, &run, error);
     rer_row_sample_free(&sample);
     double calibrated = rer_now();
     if (status == RER_OK)
-        status = score_and_judge(made, model, &run, true, errors_path, error);
+        status = score_and_judge(made, model, &calibration, &run, errors_path, error);
+    rer_calibration_free(&calibration);
     made->summary.seconds.fit = fitted - started;
     made->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
     rer_pool_close(run.pool);
@@ -285,7 +302,7 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     if (status == RER_OK)
         status = give_labels(made, model, data, error);
     if (status == RER_OK)
-        status = score_and_judge(made, model, &run, false, errors_path, error);
+        status = score_and_judge(made, model, NULL, &run, errors_path, error);
     rer_pool_close(run.pool);
     if (status != RER_OK) {
         rer_result_free(made);

@@ -16,6 +16,9 @@ void rer_result_free(rer_result *result)
     free(result->own);
     free(result->other);
     free(result->logit);
+    free(result->looks.row);
+    free(result->looks.near);
+    free(result->looks.nearness);
     free(result->margin);
     free(result->removed);
     free(result->outlier_score);
@@ -80,13 +83,46 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
+int64_t rer_look_at(const rer_result *result, int64_t row)
+{
+    int64_t low = 0, high = result->looks.count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (result->looks.row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < result->looks.count && result->looks.row[low] == row ? low : -1;
+}
+
+int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS])
+{
+    int64_t at = rer_look_at(result, row);
+    int32_t count = 0;
+    while (at >= 0 && count < RER_NEAR_ROWS && result->looks.near[at * RER_NEAR_ROWS + count] >= 0) {
+        rows[count] = result->looks.near[at * RER_NEAR_ROWS + count];
+        count++;
+    }
+    return count;
+}
+
+static void set_near(rer_sample *sample, const rer_result *result)
+{
+    int64_t rows[RER_NEAR_ROWS], at = rer_look_at(result, sample->row);
+    sample->nearness = at >= 0 ? (double)result->looks.nearness[at] : NAN;
+    sample->near = rer_result_near(result, sample->row, rows);
+    for (int32_t i = 0; i < sample->near; i++)
+        sample->near_suggested += result->given[rows[i]] == sample->suggested;
+}
+
 rer_sample rer_result_sample(const rer_result *result, int64_t row)
 {
     rer_sample sample = {
         .row = row, .given = -1, .predicted = -1, .suggested = -1, .duplicates = -1, .is_invalid = true};
     sample.chi = sample.own_error = sample.best_other_error = NAN;
     sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
-    sample.outlier_score = NAN;
+    sample.outlier_score = sample.nearness = NAN;
     if (row < 0 || row >= result->N)
         return sample;
     sample.given = result->given[row];
@@ -103,6 +139,7 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
     if (result->proposed != NULL && result->proposed[row] >= 0)
         sample.suggested = result->proposed[row];
     sample.predicted = rer_predicted(result, row);
+    set_near(&sample, result);
     sample.best_other_error = (double)result->other[row];
     double logit = (double)result->logit[row];
     if (sample.given < 0) {

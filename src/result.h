@@ -4,23 +4,32 @@
 
 #include "core/notes.h"
 
+/* Rows that had a second look (score/second_look.h). */
+typedef struct rer_looks {
+    int64_t count;
+    int64_t *row;    /* [count] ascending */
+    int32_t *near;   /* [count, RER_NEAR_ROWS] the nearest rows, -1: none */
+    float *nearness; /* [count] distance to the suggested class over that of a typical row of it; NaN: unknown */
+} rer_looks;
+
 struct rer_result {
     rer_options options;
     rer_summary summary;
     int64_t N;
     int32_t C;
-    int32_t *given;             /* [N] class, -1: no label */
-    int32_t *suggested;         /* [N] nearest class other than `given`; -1: invalid row */
-    int32_t *proposed;          /* [N] what a detector other than ours suggests instead, -1: nothing; NULL: none */
-    float *own;                 /* [N] own error, NaN: missing */
-    float *other;               /* [N] best other error */
-    float *logit;               /* [N] log odds that the given label is wrong, NaN: none; for rows without
+    int32_t *given;       /* [N] class, -1: no label */
+    int32_t *suggested;   /* [N] nearest class other than `given`; -1: invalid row */
+    int32_t *proposed;    /* [N] what the second look or another detector suggests instead, -1: nothing; NULL: none */
+    float *own;           /* [N] own error, NaN: missing */
+    float *other;         /* [N] best other error */
+    float *logit;         /* [N] log odds that the given label is wrong, NaN: none; for rows without
                            a label, of the suggestion being right */
-    float *margin;              /* [N] best error - mean of the others, until outliers are judged (outliers.c) ... */
-    float *removed;             /* [N] ... and the same without the best class, likewise; NaN: none */
-    float *outlier_score;       /* [N] 0..1 then; NULL or NaN: not judged */
-    float *flipped;             /* [N] ratio that a random other label would have, NaN: none; NULL: not asked for */
-    int32_t *duplicate;         /* [N] group of near-duplicates, -1: none; NULL: not searched */
+    float *margin;        /* [N] best error - mean of the others, until outliers are judged (outliers.c) ... */
+    float *removed;       /* [N] ... and the same without the best class, likewise; NaN: none */
+    float *outlier_score; /* [N] 0..1 then; NULL or NaN: not judged */
+    float *flipped;       /* [N] ratio that a random other label would have, NaN: none; NULL: not asked for */
+    int32_t *duplicate;   /* [N] group of near-duplicates, -1: none; NULL: not searched */
+    rer_looks looks;
     uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */
@@ -31,10 +40,20 @@ struct rer_result {
     struct rer_details *details; /* NULL: not asked for */
 };
 
+/* Place of a row among those that had a second look, -1: it had none. */
+int64_t rer_look_at(const rer_result *result, int64_t row);
+
 #define RER_CHI_MAX 1e6
 
 /* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */
 double rer_chi(double own, double other);
+
+/* So many of the judged labels are the share. */
+static inline int64_t rer_labels_of(const rer_summary *summary, double share)
+{
+    double labels = share * (double)summary->chi_all.n;
+    return labels > 0 ? (int64_t)(labels + .5) : 0;
+}
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };
 

@@ -256,6 +256,23 @@ static PyObject *result_suspects(PyObject *object, PyObject *array)
     return PyLong_FromLongLong(count);
 }
 
+static PyObject *result_near(PyObject *object, PyObject *args)
+{
+    long long row;
+    int64_t rows[RER_NEAR_ROWS];
+    if (!PyArg_ParseTuple(args, "L", &row))
+        return NULL;
+    int32_t count = rer_result_near(((result_object *)object)->result, row, rows);
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list != NULL && i < count; i++) {
+        PyObject *value = PyLong_FromLongLong(rows[i]);
+        if (value == NULL || PyList_Append(list, value) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(value);
+    }
+    return list;
+}
+
 static PyObject *result_expected_wrong(PyObject *object, PyObject *args)
 {
     long long count;
@@ -320,6 +337,7 @@ static PyMethodDef result_methods[] = {
     {"summary", result_summary, METH_NOARGS, "summary()\n--\n\nThe numbers of the whole data set."},
     {"fill", result_fill, METH_O, "fill(columns)\n--\n\nFills arrays [N], given by the name of the column."},
     {"suspects", result_suspects, METH_O, "suspects(rows)\n--\n\nFills an int64 array, most suspicious first."},
+    {"near", result_near, METH_VARARGS, "near(row)\n--\n\nThe nearest rows of one that had a second look."},
     {"expected_wrong", result_expected_wrong, METH_VARARGS,
      "expected_wrong(count)\n--\n\nHow many of the most suspicious labels are wrong."},
     {"pairs", result_pairs, METH_VARARGS, "pairs(count)\n--\n\nThe most confused pairs of classes."},

@@ -254,7 +254,15 @@ class Result:
             "suggestion_probability": self.suggestion_probability,
             "outlier_score": self.outlier_score,
             "is_outlier": self.is_outlier,
+            "nearest_rows": np.array(
+                [" ".join(map(str, self.nearest_rows(i))) if flagged else "" for i, flagged in enumerate(self.is_label_issue)],
+                dtype=object,
+            ),
         }
+
+    def nearest_rows(self, row: int) -> list[int]:
+        """The rows nearest to one that had a second look, nearest first (at most ten); none for other rows."""
+        return self._result.near(row)
 
     def to_frame(self) -> "pandas.DataFrame":
         """A pandas.DataFrame with a row for each sample and the columns of samples.csv."""
@@ -361,14 +369,19 @@ class Result:
 
     def _headline(self) -> list[str]:
         summary = self._summary
-        n_wrong = 0 if np.isnan(self.noise_rate) else round(self.noise_rate * summary["n_labelled"])
+        judged = summary["chi_all"]["n"]
+        low, n_wrong, high = (
+            0 if summary[name] is None or np.isnan(summary[name]) else round(summary[name] * judged)
+            for name in ("noise_low", "noise_rate", "noise_high")
+        )
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),
             (
-                f"About {n_wrong:,} labels look wrong ({100 * self.noise_rate:.1f} %); "
-                if n_wrong > 0
-                else "Hardly any label looks wrong; "
+                "Hardly any label looks wrong; "
+                if n_wrong == 0
+                else (f"At least {low:,} labels are wrong, perhaps up to {high:,}" if low > 0 else f"Up to {high:,} labels may be wrong")
+                + f" (about {n_wrong:,}, {100 * self.noise_rate:.1f} %); "
             )
             + f"{self.n_issues:,} flagged.",
         ]

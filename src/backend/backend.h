@@ -38,6 +38,50 @@ typedef struct rer_network_kernels {
     void (*adam_f64)(double *w, double *m, double *v, const double *g, double rate, double l2, double clip, int64_t n);
 } rer_network_kernels;
 
+/* What a row says of each of n classes, and what a unit of it is worth. */
+typedef struct rer_channel_evidence {
+    int32_t count;
+    const float *value[4]; /* each [n] */
+    float weight[4];
+} rer_channel_evidence;
+
+/* Sums over the scores z of a row's classes, with e_k = exp(z_k - top). */
+typedef struct rer_channel_sums {
+    float top;      /* the largest score */
+    int32_t best;   /* its place */
+    double rest;    /* sum of e_k but for that one, whose e is 1 */
+    double blurred; /* sum of exp(sharpness (z_k - top)) */
+    double flow;    /* sum of e_k rates_k; 0 without rates */
+} rer_channel_sums;
+
+/* A labelled row under a channel (channel/channel.c has the letters). */
+typedef struct rer_channel_row {
+    const float *rates;               /* [n] A_k of its label, NULL: `uniform` for every k */
+    double uniform, right;            /* A_k, and that of its own class */
+    double sharpness, blur, likeness; /* lambda, e, v */
+    int32_t code;
+} rer_channel_row;
+
+/* d log q / d lambda, e, v */
+typedef struct rer_channel_slope {
+    double sharpness, blur, likeness;
+} rer_channel_slope;
+
+typedef struct rer_channel_kernels {
+    /* z = bias - sum_j weight_j value_j */
+    void (*scores)(float *z, const float *bias, const rer_channel_evidence *evidence, int64_t n);
+    /* The sums; z becomes e. A class with z = -INFINITY has no part in them. */
+    void (*sums)(rer_channel_sums *sums, float *z, const float *rates, double sharpness, int64_t n);
+    /* sum over k != best of e_k / (total - e_k) */
+    double (*odds)(const float *e, double total, int32_t best, int64_t n);
+    /* log q of the label seen; z becomes d log q / d z. room [n] */
+    double (*gradient)(rer_channel_slope *slope, float *z, float *room, const rer_channel_row *row, int64_t n);
+    /* log q; z becomes P(true class k, clearly seen | label). room [n] */
+    double (*flows)(float *z, float *room, const rer_channel_row *row, int64_t n);
+    /* out [4, 4] = a[i] . b[k], rows of n: the same bits for a pair whatever the other rows are */
+    void (*products)(float *out, const float *const *a, const float *const *b, int64_t n);
+} rer_channel_kernels;
+
 /* Vector kernels, compiled for each instruction set. */
 typedef struct rer_kernels {
     const char *name;
@@ -79,6 +123,7 @@ typedef struct rer_kernels {
     /* z <- softmax(z + bias); returns log sum_k exp(z_k + bias_k) */
     double (*softmax)(float *z, const float *bias, int64_t n);
     const rer_network_kernels *network;
+    const rer_channel_kernels *channel;
 } rer_kernels;
 
 /* Entries that lost more than this factor to cancellation are recomputed directly. */

@@ -17,6 +17,7 @@ typedef enum rer_purpose {
     RER_RANDOM_BOOTSTRAP,
     RER_RANDOM_CENTERS,        /* first centers of k-means */
     RER_RANDOM_FLIP,           /* another label for each row */
+    RER_RANDOM_WITNESS,        /* rows of a large class that others are compared with */
     RER_RANDOM_NOISE_ROW = 32, /* which labels become wrong */
     RER_RANDOM_NOISE_CLASS,    /* and what they become */
     RER_RANDOM_ROUND = 48,     /* rows that take part in a vote */

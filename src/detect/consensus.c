@@ -7,7 +7,7 @@
 #include "detect/consensus.h"
 
 #include "core/random.h"
-#include "detect/minimize.h"
+#include "stats/minimize.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  *      with the weights of all folds but its own (float), softmax, residuals, and their products with the
  *      block, which are added up in double, in block order. */
 #include "detect/logistic.h"
-#include "detect/minimize.h"
+#include "stats/minimize.h"
 
 #include <math.h>
 #include <string.h>

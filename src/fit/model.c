@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "2"
+#define FORMAT "3"
 
 /* In the order of rer_reconstructor_kind. */
 static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_subspace_reconstructor,
@@ -111,11 +111,12 @@ static const struct {
     size_t offset;
     double least, most; /* least itself is out of range */
 } channel_numbers[] = {
-    {"channel.temperature", offsetof(rer_channel, temperature), 0, 1e300},
-    {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
+    {"channel.weight", offsetof(rer_channel, weight) + RER_GLOBAL * sizeof(double), 0, 1e300},
+    {"channel.edge", offsetof(rer_channel, edge) + RER_GLOBAL * sizeof(double), -1, 1e300},
+    {"channel.blur", offsetof(rer_channel, blur), -1, 1},
+    {"channel.sharpness", offsetof(rer_channel, sharpness), -1, 1},
     {"channel.likeness", offsetof(rer_channel, likeness), -1, 1},
-    {"channel.slope", offsetof(rer_channel, slope), 0, 1e300},
-    {"channel.offset", offsetof(rer_channel, offset), -1e300, 1e300},
+    {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
 
@@ -132,8 +133,10 @@ static rer_status save_channel(const rer_channel *channel, rer_tensors *tensors,
         status = rer_tensors_set_number(tensors, "channel.pairs", channel->counts != NULL, error);
     if (status == RER_OK && channel->counts != NULL)
         status = rer_tensors_add(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, channel->counts, error);
-    if (status == RER_OK && channel->counts != NULL)
+    if (status == RER_OK)
         status = rer_tensors_add(tensors, "channel.totals", RER_F64, 1, &C, channel->totals, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(tensors, "channel.bias", RER_F32, 1, &C, channel->bias, error);
     return status;
 }
 
@@ -250,46 +253,45 @@ static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, 
     return status;
 }
 
-/* Counts of labels that a scoring can use: positive, and no class without any. */
-static bool are_counts(const rer_channel *channel)
+/* Numbers that a scoring can use: counts are positive, no bias is higher than any class size. */
+static bool are_usable(const rer_channel *channel)
 {
     int64_t C = channel->C;
-    for (int64_t i = 0; i < C * C; i++)
+    for (int64_t i = 0; channel->counts != NULL && i < C * C; i++)
         if (!(channel->counts[i] >= 0 && channel->counts[i] < 1e15))
             return false;
     for (int64_t k = 0; k < C; k++)
-        if (!(channel->totals[k] > 0 && channel->totals[k] < 1e15))
+        if (!(channel->totals[k] >= 0 && channel->totals[k] < 1e15) || !(channel->bias[k] < 1e3f))
             return false;
     return true;
 }
 
-static rer_status load_pairs(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static rer_status load_arrays(rer_model *model, const rer_tensors *tensors, bool pairs, const char *path,
+                              rer_error *error)
 {
     rer_channel *channel = &model->channel;
     int64_t C = model->C;
-    float *log_n = NULL;
-    if (C > RER_CHANNEL_CLASSES)
+    rer_status status = RER_OK;
+    if (C > RER_CLASS_TILE && (pairs || channel->likeness > 0))
         return rer_fail(error, RER_BAD_INPUT, "%s: rates for each pair of %lld classes; %d is the most", path,
-                        (long long)C, RER_CHANNEL_CLASSES);
-    rer_status status =
-        rer_tensors_copy(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, &channel->counts, error);
+                        (long long)C, RER_CLASS_TILE);
+    if (pairs)
+        status = rer_tensors_copy(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, &channel->counts, error);
     if (status == RER_OK)
         status = rer_tensors_copy(tensors, "channel.totals", RER_F64, 1, &C, &channel->totals, error);
-    if (status == RER_OK && !are_counts(channel))
-        status = rer_fail(error, RER_BAD_INPUT, "%s: channel.counts or channel.totals are no counts", path);
     if (status == RER_OK)
-        status = rer_log_sizes(&log_n, model->n, model->C, error);
-    if (status == RER_OK)
-        status = rer_channel_finish(channel, log_n, error);
-    free(log_n);
-    return status;
+        status = rer_tensors_copy(tensors, "channel.bias", RER_F32, 1, &C, &channel->bias, error);
+    if (status == RER_OK && !are_usable(channel))
+        status =
+            rer_fail(error, RER_BAD_INPUT, "%s: channel.counts, channel.totals or channel.bias are out of range", path);
+    return status == RER_OK ? rer_channel_finish(channel, error) : status;
 }
 
 static rer_status load_channel(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
 {
     rer_status status = RER_OK;
     double pairs = 0;
-    model->channel = (rer_channel){.C = model->C, .noise_rate = NAN, .noise_low = NAN, .noise_high = NAN};
+    model->channel = (rer_channel){.C = model->C};
     for (int i = 0; status == RER_OK && i < CHANNEL_NUMBERS; i++) {
         double value = 0;
         status = rer_tensors_number(tensors, channel_numbers[i].name, &value, error);
@@ -298,16 +300,9 @@ static rer_status load_channel(rer_model *model, const rer_tensors *tensors, con
                               channel_numbers[i].name, value, channel_numbers[i].least, channel_numbers[i].most);
         memcpy((char *)&model->channel + channel_numbers[i].offset, &value, sizeof value);
     }
-    const rer_channel *channel = &model->channel;
-    if (status == RER_OK && channel->likeness > 0 &&
-        (model->C > RER_CHANNEL_CLASSES || channel->likeness + channel->uniform >= 1))
-        status = rer_fail(error, RER_BAD_INPUT,
-                          "%s: channel.likeness is %g, with channel.uniform %g and %d classes; below 1 together and "
-                          "%d classes are the most",
-                          path, channel->likeness, channel->uniform, model->C, RER_CHANNEL_CLASSES);
     if (status == RER_OK)
         status = rer_tensors_number(tensors, "channel.pairs", &pairs, error);
-    return status == RER_OK && pairs != 0 ? load_pairs(model, tensors, path, error) : status;
+    return status == RER_OK ? load_arrays(model, tensors, pairs != 0, path, error) : status;
 }
 
 static rer_status load_common(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)

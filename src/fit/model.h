@@ -2,7 +2,7 @@
 #ifndef RER_MODEL_H
 #define RER_MODEL_H
 
-#include "judge/channel.h"
+#include "channel/channel.h"
 #include "run.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
@@ -20,7 +20,6 @@ struct rer_model {
     char **names; /* [C] */
     /* What the labels seen say, found by their left-out likelihood: */
     rer_channel channel; /* how true classes became the labels seen */
-    double opinion;      /* v, the weight of the user's own probabilities in the errors (judge/opinion.h); 0: none */
     double shrinkage;    /* NaN where it plays no part */
     double rank;         /* of the classes' subspaces, likewise */
 };
@@ -32,7 +31,6 @@ struct rer_reconstructor {
     const char *name;
     rer_normalize normalize; /* what --normalize auto means for it */
     bool needs_minmax;       /* and whether it can do with no other */
-    bool noise_of_ratios;    /* the noise rate is the paper's eta, as in its results */
     /* All but the channel, which is fitted to the rows that are left in *sample: free it. */
     rer_status (*fit)(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error);
     int64_t (*scratch)(const rer_model *model, int64_t rows);

@@ -52,9 +52,17 @@ struct rer_row_sample {
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
                                rer_error *error);
+/* The i-th of `count` places that are evenly spread over `from`. */
+static inline int64_t rer_thin_place(int64_t i, int64_t from, int64_t count)
+{
+    return (int64_t)((__int128)i * from / count);
+}
 /* `count` rows of a filled sample, evenly spread. */
 rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
                                rer_error *error);
+/* Fetches the rows row [count] of a sample that has nothing else yet, where rows lie elsewhere. */
+rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
+                                rer_error *error);
 void rer_row_sample_free(rer_row_sample *sample);
 
 /* Pass 2: scatter [D, D] (lower triangle) = sum of r r', r the residuals of labelled rows; NULL

@@ -143,7 +143,6 @@ const rer_reconstructor rer_published_reconstructor = {
     .name = "published",
     .normalize = RER_MINMAX,
     .needs_minmax = true,
-    .noise_of_ratios = true,
     .fit = fit,
     .scratch = rer_centroid_model_scratch,
     .prepare = rer_centroid_model_prepare,

@@ -5,15 +5,17 @@
  * row's place in the line is offset[c] + the rows of c before it: no sorting, one sweep. */
 #include "core/random.h"
 #include "fit/moments.h"
+#include "parts/parts.h"
 
 #include <string.h>
 
-static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
+/* All but the rows' numbers. */
+static rer_status allocate_rows(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
 {
     int64_t values = 0;
+    rer_status status = RER_OK;
     sample->count = count;
-    rer_status status = rer_allocate(&sample->row, count, sizeof(int64_t), "sampled rows", error);
-    if (status == RER_OK && !rer_product(count, D, &values))
+    if (!rer_product(count, D, &values))
         status = rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
     if (status == RER_OK)
         status = rer_allocate(&sample->x, values, sizeof(float), "sampled rows", error);
@@ -22,6 +24,19 @@ static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t
     if (status == RER_OK)
         status = rer_allocate(&sample->code, count, sizeof(int32_t), "sampled rows", error);
     return status;
+}
+
+static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
+{
+    rer_status status = rer_allocate(&sample->row, count, sizeof(int64_t), "sampled rows", error);
+    return status == RER_OK ? allocate_rows(sample, count, D, error) : status;
+}
+
+rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
+                                rer_error *error)
+{
+    rer_status status = allocate_rows(sample, sample->count, run->D, error);
+    return status == RER_OK ? rer_parts_scatter(NULL, sample, NULL, normalizer, run, error) : status;
 }
 
 static bool is_drawn(int64_t place, int64_t usable, int64_t count, int64_t seed)
@@ -78,7 +93,7 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
     rer_row_sample made = {0};
     rer_status status = allocate_sample(&made, count, D, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        int64_t from = (int64_t)((__int128)i * sample->count / count);
+        int64_t from = rer_thin_place(i, sample->count, count);
         made.row[i] = sample->row[from];
         made.scale[i] = sample->scale[from];
         made.code[i] = sample->code[from];

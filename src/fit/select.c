@@ -5,11 +5,12 @@
  * takes ever larger a, until they are plausible. F gives up on them.
  * F has one maximum in a: every third value of a grid even in logit(a) is tried, then the
  * neighbours of the best until it has smaller ones on both sides. The values of one round are
- * tried together: their metrics in parallel (rough ones), then all their rows, then their F. The
- * metric of the one that is taken is made anew, in double. */
+ * tried together: their metrics in parallel (rough ones), then all their rows, then their F. What is
+ * taken is the top of the parabola through the best value and its neighbours, so that a row more or
+ * less moves it a little and not to the next value of the grid; its metric is made in double. */
 #include "fit/calibrate.h"
 #include "fit/centroid.h"
-#include "judge/likelihood.h"
+#include "fit/label_fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +22,8 @@
 #define GRID_LOW .02
 #define GRID_HIGH .95
 
-static double grid_value(int place)
+/* a at a place of the grid, or between two. */
+static double grid_value(double place)
 {
     double low = log(GRID_LOW / (1 - GRID_LOW)), high = log(GRID_HIGH / (1 - GRID_HIGH));
     return 1 / (1 + exp(-(low + (high - low) * place / (GRID - 1))));
@@ -94,7 +96,7 @@ static rer_status fit_candidate(void *context, int64_t item, void *scratch, rer_
                                  .C = round->model->C,
                                  .kernels = round->run->kernels,
                                  .scratch = scratch};
-    round->fit[item] = rer_fit_robust(&problem, true).likelihood;
+    round->fit[item] = rer_fit_robust(&problem, true).objective;
     return RER_OK;
 }
 
@@ -156,8 +158,8 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 /* What is known of the grid so far. */
 typedef struct grid_search {
     bool done[GRID];
-    int best; /* -1: nothing tried yet */
-    double fit;
+    double fit[GRID]; /* of those that are done */
+    int best;         /* -1: nothing tried yet */
 } grid_search;
 
 /* Tries the places that are wanted and not done yet; *any: were there some? */
@@ -177,10 +179,9 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
         return status;
     for (int i = 0; i < round->count; i++) {
         search->done[places[i]] = true;
-        if (search->best >= 0 && round->fit[i] <= search->fit)
-            continue;
-        search->best = places[i];
-        search->fit = round->fit[i];
+        search->fit[places[i]] = round->fit[i];
+        if (search->best < 0 || round->fit[i] > search->fit[search->best])
+            search->best = places[i];
     }
     return RER_OK;
 }
@@ -197,6 +198,15 @@ static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_e
         status = try_places(search, wanted, &more, round, error);
     }
     return status;
+}
+
+/* The place of the top: neighbours of the best value have been tried, but at the ends of the grid. */
+static double top_of(const grid_search *search)
+{
+    int best = search->best;
+    if (best == 0 || best == GRID - 1)
+        return best;
+    return rer_parabola_top((double[]){best - 1, best, best + 1}, search->fit + best - 1);
 }
 
 /* Few rows are enough for the choice; every candidate scores them all. */
@@ -222,6 +232,6 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     free(log_n);
     if (status != RER_OK)
         return status;
-    *shrinkage = grid_value(search.best);
+    *shrinkage = grid_value(top_of(&search));
     return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, error);
 }

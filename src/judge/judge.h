@@ -5,7 +5,7 @@
 #include "score/score.h"
 
 /* Fills the rest of the result: logit, flags, summary, classes, pairs, notes. */
-rer_status rer_judge(rer_result *result, const rer_model *model, const rer_ratio_sums *sums, rer_error *error);
+rer_status rer_judge(rer_result *result, const rer_ratio_sums *sums, rer_error *error);
 
 /* The parts, each in its own file. */
 

@@ -120,12 +120,12 @@ static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, w
     answer->rows = work->run.N;
     rer_status status = rer_exchange_get_normalizer(&normalizer, work->task, D, error);
     if (status == RER_OK)
-        status = rer_tensors_number(work->task, "spread", &moments.spread, error);
-    if (status == RER_OK)
         status = rer_exchange_integer(work->task, "scatter", 0, 1, &wanted, error);
-    if (status == RER_OK)
+    if (status == RER_OK && wanted != 0)
+        status = rer_tensors_number(work->task, "spread", &moments.spread, error);
+    if (status == RER_OK && wanted != 0)
         status = rer_tensors_copy(work->task, "mean", RER_F64, 2, (int64_t[]){C, D}, &moments.mean, error);
-    if (status == RER_OK)
+    if (status == RER_OK && wanted != 0)
         status = rer_tensors_copy(work->task, "unit", RER_F64, 1, &D, &moments.unit, error);
     if (status == RER_OK)
         status = pick_sample(&answer->sample, work, error);
@@ -153,12 +153,10 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
 {
     rer_model *made = NULL;
     unsigned char *bytes = NULL;
-    int64_t size = 0, is_left_out = 0, counted = 0;
+    int64_t size = 0, is_left_out = 0;
     rer_status status = rer_exchange_list(work->task, "model", RER_U8, 0, &size, &bytes, error);
     if (status == RER_OK)
         status = rer_exchange_integer(work->task, "left_out", 0, 1, &is_left_out, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "counted", 0, 1, &counted, error);
     if (status == RER_OK)
         status = rer_model_unpack(&made, bytes, size, error);
     free(bytes);
@@ -168,7 +166,6 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
         rer_model_free(made);
         return status;
     }
-    made->channel.counted = counted != 0;
     *left_out = is_left_out != 0;
     *model = made;
     return RER_OK;
@@ -218,6 +215,102 @@ static rer_status answer_scores(rer_tensors *out, rer_ratio_sums **blocks, worki
     return status;
 }
 
+/* ---- near rows ----------------------------------------------------------------------------- */
+
+/* What a part needs to search: freed by free_near. */
+typedef struct near_task {
+    rer_near near;
+    rer_normalizer normalizer;
+    double *center;
+    float *share;
+    uint8_t *doubted;
+    int64_t bytes, distances; /* of the answer's arrays */
+} near_task;
+
+static void free_near(near_task *task)
+{
+    rer_near_free(&task->near);
+    rer_normalizer_free(&task->normalizer);
+    free(task->center);
+    free(task->share);
+    free(task->doubted);
+}
+
+static rer_status read_asking(near_task *task, const working *work, rer_error *error)
+{
+    rer_near *near = &task->near;
+    int64_t shape[RER_TENSOR_RANK_MAX] = {0}, C = work->run.C;
+    int32_t rank = 0;
+    rer_status status = rer_tensors_shape(work->task, "class", &rank, shape, error);
+    if (status == RER_OK && (rank != 2 || shape[0] < 1 || shape[1] < 1 || shape[1] > C))
+        status = rer_fail(error, RER_BAD_INPUT, "a part's task: the classes in question have another shape");
+    if (status == RER_OK)
+        status = rer_near_make(near, shape[0], (int32_t)shape[1], work->run.D, error);
+    if (status != RER_OK)
+        return status;
+    free(near->row);
+    free(near->x);
+    free(near->class);
+    near->row = NULL;
+    near->x = NULL;
+    near->class = NULL;
+    status = rer_tensors_copy(work->task, "row", RER_I64, 1, &near->count, &near->row, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "x", RER_F32, 2, (int64_t[]){near->count, near->D}, &near->x, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "class", RER_I32, 2, shape, &near->class, error);
+    for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
+        if (near->class[i] < -1 || near->class[i] >= C)
+            status =
+                rer_fail(error, RER_BAD_INPUT, "a part's task asks for class %d of %lld", near->class[i], (long long)C);
+    return status;
+}
+
+/* The part's own among the doubted rows. */
+static rer_status read_doubted(near_task *task, const working *work, rer_error *error)
+{
+    int64_t *rows = NULL, count = 0;
+    rer_status status = rer_exchange_list(work->task, "doubted", RER_I64, 0, &count, &rows, error);
+    if (status == RER_OK)
+        status = rer_allocate(&task->doubted, work->run.N, 1, "doubted rows", error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        if (rows[i] >= work->part->first && rows[i] < work->part->first + work->run.N)
+            task->doubted[rows[i] - work->part->first] = 1;
+    free(rows);
+    return status;
+}
+
+static rer_status answer_near(rer_tensors *out, near_task *task, working *work, rer_error *error)
+{
+    int64_t C = work->run.C, D = work->run.D;
+    rer_status status = rer_exchange_get_normalizer(&task->normalizer, work->task, D, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "center", RER_F64, 1, &D, &task->center, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "share", RER_F32, 1, &C, &task->share, error);
+    if (status == RER_OK)
+        status = read_asking(task, work, error);
+    if (status == RER_OK)
+        status = read_doubted(task, work, error);
+    rer_witnesses witnesses = {.normalizer = &task->normalizer,
+                               .center = task->center,
+                               .share = task->share,
+                               .doubted = task->doubted,
+                               .seed = work->options.seed};
+    if (status == RER_OK)
+        status = rer_near_search(&task->near, &witnesses, &work->run, error);
+    int64_t places = task->near.count * task->near.slots;
+    task->bytes = places * RER_NEAR_KEPT * (int64_t)sizeof(rer_neighbor);
+    task->distances = places * RER_NEAR;
+    if (status == RER_OK)
+        status = rer_tensors_set_number(out, "rows", (double)work->run.N, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "list", RER_U8, 1, &task->bytes, task->near.list, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(out, "trusted", RER_F32, 1, &task->distances, task->near.trusted, error);
+    return status;
+}
+
 rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
                            const rer_progress *progress, rer_error *error)
 {
@@ -225,6 +318,7 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
     rer_ratio_sums *blocks = NULL;
+    near_task near = {0};
     working work = {.part = part};
     rer_status status = rer_exchange_read(&in, task->data, task->size, "a part's task", error);
     work.task = in;
@@ -238,6 +332,8 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
         status = answer_scatter(out, &scatter, &work, error);
     else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCORES))
         status = answer_scores(out, &blocks, &work, error);
+    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_NEAR))
+        status = answer_near(out, &near, &work, error);
     else if (status == RER_OK)
         status =
             rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", rer_tensors_text(in, "stage"));
@@ -247,6 +343,7 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
     rer_sums_answer_free(&sums);
     rer_scatter_answer_free(&scatter);
     free(blocks);
+    free_near(&near);
     rer_tensors_free(in);
     rer_tensors_free(out);
     rer_result_free(work.result);

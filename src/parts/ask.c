@@ -15,6 +15,7 @@ typedef struct collecting {
     rer_row_sample *sample;
     int64_t sampled;
     rer_ratio_sums *blocks; /* [blocks] of the scoring */
+    rer_near *near;
 } collecting;
 
 static rer_status fail_answer(const char *what, rer_error *error)
@@ -158,11 +159,11 @@ rer_status rer_parts_scatter(double *scatter, rer_row_sample *sample, const rer_
         status = rer_exchange_put_normalizer(task, normalizer, run->D, error);
     if (status == RER_OK)
         status = rer_tensors_set_number(task, "scatter", scatter != NULL, error);
-    if (status == RER_OK)
+    if (status == RER_OK && scatter != NULL)
         status = rer_tensors_set_number(task, "spread", moments->spread, error);
-    if (status == RER_OK)
+    if (status == RER_OK && scatter != NULL)
         status = rer_tensors_add(task, "mean", RER_F64, 2, (int64_t[]){run->C, run->D}, moments->mean, error);
-    if (status == RER_OK)
+    if (status == RER_OK && scatter != NULL)
         status = rer_tensors_add(task, "unit", RER_F64, 1, &run->D, moments->unit, error);
     if (status == RER_OK && sample != NULL && sample->count > 0)
         status = rer_tensors_add(task, "sample.row", RER_I64, 1, &sample->count, sample->row, error);
@@ -256,15 +257,88 @@ rer_status rer_parts_score(rer_ratio_sums *sums, const rer_model *model, const r
         status = rer_tensors_add(task, "model", RER_U8, 1, &size, packed, error);
     if (status == RER_OK)
         status = rer_tensors_set_number(task, "left_out", left_out, error);
-    /* What a saved model leaves out, since it means nothing for new rows. */
-    if (status == RER_OK)
-        status = rer_tensors_set_number(task, "counted", model->channel.counted, error);
     if (status == RER_OK)
         status = ask(&collected, task, false, take_scores, error);
     for (int64_t block = 0; status == RER_OK && block < rer_run_blocks(run); block++)
         rer_ratio_sums_add(sums, &collected.blocks[block]);
     free(collected.blocks);
     free(packed);
+    rer_tensors_free(task);
+    return status;
+}
+
+/* ---- near rows ----------------------------------------------------------------------------- */
+
+static rer_status take_near(void *taker, const rer_message *message, rer_error *error)
+{
+    collecting *collected = taker;
+    rer_near *near = collected->near;
+    int64_t places = near->count * near->slots, rows = 0;
+    rer_tensors *tensors = NULL;
+    rer_neighbor *list = NULL;
+    float *trusted = NULL;
+    int64_t bytes = places * RER_NEAR_KEPT * (int64_t)sizeof *list, distances = places * RER_NEAR;
+    rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
+    if (status == RER_OK && !rer_exchange_is(tensors, RER_STAGE_NEAR))
+        status = fail_answer("it is of another stage", error);
+    if (status == RER_OK)
+        status = rer_exchange_integer(tensors, "rows", 1, collected->run->N, &rows, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "list", RER_U8, 1, &bytes, &list, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(tensors, "trusted", RER_F32, 1, &distances, &trusted, error);
+    for (int64_t i = 0; status == RER_OK && i < places * RER_NEAR_KEPT; i++)
+        if (list[i].index < 0 || (list[i].index >= collected->run->N && list[i].index != INT32_MAX))
+            status = fail_answer("it names a row that does not exist", error);
+    if (status == RER_OK)
+        rer_near_merge(near, list, trusted);
+    collected->rows += rows;
+    free(list);
+    free(trusted);
+    rer_tensors_free(tensors);
+    return status;
+}
+
+/* Places of the doubted rows; free() them. */
+static rer_status list_doubted(int64_t **rows, int64_t *count, const rer_witnesses *witnesses, int64_t N,
+                               rer_error *error)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < N; i++)
+        n += witnesses->doubted[i] != 0;
+    rer_status status = rer_allocate(rows, n, sizeof **rows, "doubted rows", error);
+    *count = 0;
+    for (int64_t i = 0; status == RER_OK && i < N; i++)
+        if (witnesses->doubted[i] != 0)
+            (*rows)[(*count)++] = i;
+    return status;
+}
+
+rer_status rer_parts_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+{
+    rer_tensors *task = NULL;
+    int64_t *doubted = NULL, n_doubted = 0, C = run->C;
+    collecting collected = {.run = run, .near = near};
+    rer_status status = list_doubted(&doubted, &n_doubted, witnesses, run->N, error);
+    if (status == RER_OK)
+        status = begin_task(&task, RER_STAGE_NEAR, run, error);
+    if (status == RER_OK)
+        status = rer_exchange_put_normalizer(task, witnesses->normalizer, run->D, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(task, "center", RER_F64, 1, &run->D, witnesses->center, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(task, "share", RER_F32, 1, &C, witnesses->share, error);
+    if (status == RER_OK && n_doubted > 0)
+        status = rer_tensors_add(task, "doubted", RER_I64, 1, &n_doubted, doubted, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(task, "row", RER_I64, 1, &near->count, near->row, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(task, "x", RER_F32, 2, (int64_t[]){near->count, near->D}, near->x, error);
+    if (status == RER_OK)
+        status = rer_tensors_add(task, "class", RER_I32, 2, (int64_t[]){near->count, near->slots}, near->class, error);
+    if (status == RER_OK)
+        status = ask(&collected, task, false, take_near, error);
+    free(doubted);
     rer_tensors_free(task);
     return status;
 }

@@ -1,9 +1,10 @@
-/* Rows that lie elsewhere, in parts: the three passes over the data as tasks and answers.
+/* Rows that lie elsewhere, in parts: the four passes over the data as tasks and answers.
  *
  *   pass          task                          answer of a part
  *   class sums    normalisation                 its class sums
  *   scatter       class means, sampled rows     its scatter, the sampled rows that it has
  *   scores        the model                     its errors and scores, ratio sums of each block
+ *   near rows     rows that ask, classes        its nearest rows of those classes
  *
  * Both are named arrays (core/tensors.h) in memory. ask.c makes tasks and takes answers, where the
  * analysis runs; answer.c makes answers, where the rows are; exchange.c has what both need. */
@@ -12,6 +13,7 @@
 
 #include "core/tensors.h"
 #include "fit/moments.h"
+#include "score/near_rows.h"
 #include "score/score.h"
 
 /* What the passes do where run->data->parts.ask is set: as rer_class_sums_add, rer_within_scatter and
@@ -23,11 +25,15 @@ rer_status rer_parts_scatter(double *scatter, rer_row_sample *sample, const rer_
 rer_status rer_parts_score(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
                            rer_error *error);
 
+/* As rer_near_search. */
+rer_status rer_parts_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
+
 /* ---- exchange.c -------------------------------------------------------------------------- */
 
 #define RER_STAGE_SUMS "class sums"
 #define RER_STAGE_SCATTER "scatter"
 #define RER_STAGE_SCORES "scores"
+#define RER_STAGE_NEAR "near rows"
 
 /* A task or an answer of a stage, and its reading; `what` is for messages. */
 rer_status rer_exchange_begin(rer_tensors **tensors, const char *stage, rer_error *error);

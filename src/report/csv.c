@@ -14,6 +14,17 @@ static void put_value(rer_writer *writer, double value)
     rer_put_number(writer, value);
 }
 
+/* The nearest rows of a flagged one, nearest first, with blanks between them. */
+static void put_near(rer_writer *writer, const rer_result *result, int64_t row)
+{
+    int64_t rows[RER_NEAR_ROWS];
+    int32_t count = rer_result_near(result, row, rows);
+    for (int32_t i = 0; i < count; i++) {
+        rer_put(writer, i > 0 ? " " : "");
+        rer_put_integer(writer, rows[i]);
+    }
+}
+
 static void put_sample(rer_writer *writer, const rer_result *result, const rer_dataset *data, int64_t row)
 {
     rer_sample sample = rer_result_sample(result, row);
@@ -34,14 +45,17 @@ static void put_sample(rer_writer *writer, const rer_result *result, const rer_d
     put_label(writer, result, has_suggestion ? sample.suggested : -1);
     put_value(writer, sample.suggestion_probability);
     put_value(writer, sample.outlier_score);
-    rer_put(writer, sample.is_outlier ? ",true\n" : ",false\n");
+    rer_put(writer, sample.is_outlier ? ",true," : ",false,");
+    if (sample.is_issue)
+        put_near(writer, result, row);
+    rer_put(writer, "\n");
 }
 
 rer_status rer_write_samples(rer_writer *writer, const rer_result *result, const rer_dataset *data)
 {
     rer_put(writer, data->ids.count > 0 ? "index,id," : "index,");
     rer_put(writer, "given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,"
-                    "best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier\n");
+                    "best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier,nearest_rows\n");
     for (int64_t row = 0; row < result->N && writer->status == RER_OK; row++)
         put_sample(writer, result, data, row);
     return writer->status;

@@ -7,6 +7,7 @@
   const suspects = data.suspects.map((s, place) => ({
     place, row: s[0], given: s[1], suggested: s[2], p: s[3], chi: s[4],
     flagged: (s[5] & 1) !== 0, outlier: (s[5] & 2) !== 0, like: s[6], unlike: s[7],
+    near: s[8], nearSuggested: s[9], nearness: s[10],
     id: data.ids ? data.ids[s[0]] : null, words: null,
   }));
   const byRow = new Map(suspects.map((s) => [s.row, s]));

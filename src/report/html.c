@@ -18,21 +18,26 @@ extern const char rer_review_html[], rer_classes_html[], rer_matrix_html[];
 
 static int64_t count_wrong(const rer_summary *summary)
 {
-    return isnan(summary->noise_rate) ? 0 : llround(summary->noise_rate * (double)summary->n_labelled);
+    return rer_labels_of(summary, summary->noise_rate);
 }
 
 static void write_headline(char *text, size_t size, const rer_summary *summary)
 {
-    char wrong[RER_CHART_TEXT], all[RER_CHART_TEXT];
-    int64_t n = summary->n_labelled, count = count_wrong(summary);
-    (void)rer_fixed_text(wrong, (double)count, 0);
+    char low[RER_CHART_TEXT], high[RER_CHART_TEXT], all[RER_CHART_TEXT];
+    int64_t n = summary->n_labelled, least = rer_labels_of(summary, summary->noise_low);
+    int64_t most = rer_labels_of(summary, summary->noise_high);
+    (void)rer_fixed_text(low, (double)least, 0);
+    (void)rer_fixed_text(high, (double)most, 0);
     (void)rer_fixed_text(all, (double)(n > 0 ? n : summary->n_samples), 0);
     if (n == 0)
         (void)snprintf(text, size, "%s rows without labels: each has a suggested one in samples.csv", all);
-    else if (count == 0)
+    else if (count_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
+    else if (least == 0)
+        (void)snprintf(text, size, "Up to %s of the %s labels may be wrong", high, all);
     else
-        (void)snprintf(text, size, "About %s of the %s labels look wrong", wrong, all);
+        (void)snprintf(text, size, "At least %s of the %s labels %s wrong, perhaps up to %s", low, all,
+                       least == 1 ? "is" : "are", high);
 }
 
 static void start_number(rer_writer *writer, const char *title)
@@ -76,17 +81,16 @@ static void put_wrong_labels(const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
-    double n = (double)summary->n_labelled;
     start_number(writer, "Probably wrong labels");
     rer_put_count(writer, count_wrong(summary));
     rer_put(writer, "</dd><dd class=\"small\">");
     rer_put_percent(writer, summary->noise_rate);
-    rer_put(writer, " of the labels, found or not");
+    rer_put(writer, " of the labels, the sum of all probabilities");
     if (!isnan(summary->noise_low) && !isnan(summary->noise_high)) {
-        rer_put(writer, "; with 90 % certainty ");
-        rer_put_count(writer, llround(summary->noise_low * n));
-        rer_put(writer, " to ");
-        rer_put_count(writer, llround(summary->noise_high * n));
+        rer_put(writer, "; ");
+        rer_put_count(writer, rer_labels_of(summary, summary->noise_low));
+        rer_put(writer, " are beyond doubt, and overlap of classes may hide up to ");
+        rer_put_count(writer, rer_labels_of(summary, summary->noise_high));
     }
     rer_put(writer, "</dd></div>\n");
 }
@@ -167,9 +171,14 @@ static void put_next(const rer_page *page)
     rer_put(writer, "<div class=\"next\"><h3>What to do next</h3>\n<ol>\n<li>Look at the suspects below, the likeliest "
                     "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.");
     if (page->result->options.budget < 0 && 2 * summary->n_issues < count_wrong(summary)) {
-        rer_put(writer, " These are the clearest; <code>--budget ");
-        rer_put_integer(writer, count_wrong(summary));
-        rer_put(writer, "</code> lists as many as look wrong.");
+        int64_t twice = 2 * rer_max(summary->n_issues, 50);
+        rer_put(writer, " These are the clearest: the first ");
+        rer_put_count(writer, twice);
+        rer_put(writer, " (<code>--budget ");
+        rer_put_integer(writer, twice);
+        rer_put(writer, "</code>) would hold about ");
+        rer_put_count(writer, llround(rer_result_expected_wrong(page->result, twice)));
+        rer_put(writer, " wrong ones.");
     }
     rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
     rer_put_html(writer, labels != NULL ? labels : "y.npy");
@@ -193,24 +202,6 @@ static void put_suspects(const rer_page *page)
     rer_put(writer, rer_review_html);
 }
 
-/* Mistakes that single samples show, and the estimate for the whole, where the two are far apart. */
-static void put_likely(const rer_page *page)
-{
-    const rer_result *result = page->result;
-    rer_writer *writer = page->writer;
-    double sum = 0, all = (double)count_wrong(&result->summary);
-    for (int32_t c = 0; c < result->C; c++)
-        if (!isnan(result->classes[c].noise_rate))
-            sum += result->classes[c].noise_rate * (double)result->classes[c].n;
-    if (isnan(result->summary.noise_low) || sum > .75 * all)
-        return;
-    rer_put(writer, "<p>Likely wrong: labels that can be told to be wrong one by one, about ");
-    rer_put_count(writer, llround(sum));
-    rer_put(writer, " in all. The estimate of ");
-    rer_put_count(writer, llround(all));
-    rer_put(writer, " for the whole data set also has mistakes that look like classes that overlap.</p>\n");
-}
-
 static rer_status put_classes(const rer_page *page)
 {
     if (page->gallery.n_classes == 0 || page->result->summary.n_labelled == 0)
@@ -223,7 +214,6 @@ static rer_status put_classes(const rer_page *page)
                        page->gallery.n_classes, page->result->C);
         rer_frame_paragraph(page->writer, text);
     }
-    put_likely(page);
     rer_put(page->writer, rer_classes_html);
     rer_put(page->writer, "<div class=\"confusions\">\n");
     rer_put(page->writer, rer_matrix_html);
@@ -250,9 +240,9 @@ static rer_status put_page(const rer_page *page)
     rer_frame frame = {.kind = "Label report",
                        .name = name != NULL ? name : "data in memory",
                        .headline = headline,
-                       .lead =
-                           "Each sample was compared with a model of every class, its own one without the sample. A "
-                           "label is suspicious where another class fits better.",
+                       .lead = "Each sample was compared with a model of every class, its own one without the sample, "
+                               "and suspects with the samples next to them. A label is suspicious where another class "
+                               "fits better.",
                        .style = {rer_report_css, rer_report_css_sha256},
                        .scripts = {{rer_report_js, rer_report_js_sha256},
                                    {rer_decisions_js, rer_decisions_js_sha256},

@@ -239,6 +239,8 @@ static void put_suspects(const rer_page *page, const listed *list)
         put_rows(writer, examples, RER_EXAMPLES);
         rer_put(writer, ",");
         put_rows(writer, examples + RER_EXAMPLES, RER_EXAMPLES);
+        rer_put_format(writer, ",%d,%d,", sample.near, sample.near_suggested);
+        put_number(writer, sample.nearness);
         rer_put(writer, "]");
     }
     rer_put(writer, "]");

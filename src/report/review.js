@@ -99,7 +99,18 @@
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
-    return [...nearness(s), ...(s.outlier ? [" It resembles no class clearly: perhaps none of the labels is right."] : [])];
+    if (s.outlier) return ["None of the classes fits: it is like nothing else here. ", ...nearRows(s), ...nearness(s)];
+    return s.near > 0 ? nearRows(s) : nearness(s);
+  }
+
+  /* From the second look: whose rows are next to it, and how near that class is. */
+  function nearRows(s) {
+    if (s.near === 0) return [];
+    const words = s.nearness === null ? ["."]
+      : s.nearness <= 1.1 ? ["; as near to ", label(s.suggested), " as a typical one. "]
+        : s.nearness < 10 ? [`; ${s.nearness.toFixed(1)}× as far from `, label(s.suggested), " as a typical one. "]
+          : ["; far away from them. "];
+    return [`${s.nearSuggested} of its ${s.near} nearest are `, label(s.suggested), ...words];
   }
 
   function nearness(s) {

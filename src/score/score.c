@@ -4,7 +4,7 @@
 #include "score/score.h"
 
 #include "core/random.h"
-#include "judge/opinion.h"
+#include "channel/opinion.h"
 #include "parts/parts.h"
 
 #include <math.h>
@@ -25,14 +25,13 @@ typedef struct score_pass {
 typedef struct score_scratch {
     rer_block block;
     rer_ratio_sums sums;
-    rer_row_errors *errors; /* [rows] */
-    double *log_sum;        /* [rows] over the classes: with a label, of the others in its channel, else of all */
-    float *flipped;         /* [rows] squared errors under a random other label; only for --probability density */
-    float *bias;            /* [RER_CLASS_TILE] */
-    float *tile;            /* [rows, RER_CLASS_TILE] */
-    float *penalty;         /* [rows, C] of the user's own probabilities, NULL where there are none */
-    float *pooled;          /* [RER_CLASS_TILE] a row's errors with its penalties */
-    float *columns;         /* [rows, C] errors for the file, NULL where not wanted */
+    rer_row_errors *errors;   /* [rows] */
+    rer_channel_state *state; /* [rows] what the channel knows of each */
+    float *flipped;           /* [rows] squared errors under a random other label; only for --probability density */
+    float *z;                 /* [RER_CLASS_TILE] */
+    float *tile;              /* [rows, RER_CLASS_TILE] */
+    float *opinion;           /* [rows, C] evidence of the user's own probabilities, NULL where there are none */
+    float *columns;           /* [rows, C] errors for the file, NULL where not wanted */
     void *reconstructor;
 } score_scratch;
 
@@ -45,11 +44,12 @@ static int64_t scratch_bytes(const score_pass *pass)
 {
     int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
     int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
-    bytes += rows * (int64_t)(sizeof(rer_row_errors) + sizeof(double) + sizeof(float)) + (rows + 1) * tile * 4;
+    bytes +=
+        rows * (int64_t)(sizeof(rer_row_errors) + sizeof(rer_channel_state) + sizeof(float)) + (rows + 1) * tile * 4;
     if (pass->errors != NULL)
         bytes += rows * pass->model->C * 4;
     if (has_opinion(pass))
-        bytes += (rows * pass->model->C + tile) * 4 + rer_opinion_scratch(pass->run->data, rows) + 3 * 64;
+        bytes += rows * pass->model->C * 4 + rer_opinion_scratch(pass->run->data, rows) + 2 * 64;
     return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 10 * 64;
 }
 
@@ -59,23 +59,16 @@ static score_scratch *lay_out(const score_pass *pass, void *memory)
     score_scratch *parts = rer_carve(&memory, sizeof *parts);
     parts->sums = (rer_ratio_sums){0};
     parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
-    parts->log_sum = rer_carve(&memory, rows * (int64_t)sizeof(double));
+    parts->state = rer_carve(&memory, rows * (int64_t)sizeof(rer_channel_state));
     parts->flipped = rer_carve(&memory, rows * (int64_t)sizeof(float));
-    parts->bias = rer_carve(&memory, tile * (int64_t)sizeof(float));
+    parts->z = rer_carve(&memory, tile * (int64_t)sizeof(float));
     parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
     parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
-    parts->penalty = has_opinion(pass) ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
-    parts->pooled = has_opinion(pass) ? rer_carve(&memory, tile * (int64_t)sizeof(float)) : NULL;
+    parts->opinion = has_opinion(pass) ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
     parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
     /* What is left is the block's. */
     parts->block.x = memory;
     return parts;
-}
-
-static double log_add(double a, double b)
-{
-    double high = a > b ? a : b, low = a > b ? b : a;
-    return low == -INFINITY ? high : high + log1p(exp(low - high));
 }
 
 /* A random class other than c, the same in every tile. */
@@ -95,37 +88,17 @@ static double flipped_ratio(const score_pass *pass, const rer_row_errors *errors
     return rer_chi(sqrt((double)flipped), sqrt((double)rest));
 }
 
-/* What the user's own probabilities add to the squared error of class k; 0 without them. */
-static double penalty_of(const score_pass *pass, const score_scratch *parts, int64_t i, int32_t k)
-{
-    return parts->penalty != NULL ? pass->model->opinion * (double)parts->penalty[i * pass->model->C + k] : 0;
-}
-
-/* The errors that the channel sees. */
-static float *pool_row(const score_pass *pass, score_scratch *parts, int64_t i, int32_t first, int32_t classes)
-{
-    const float *d2 = parts->tile + i * classes;
-    if (parts->penalty == NULL)
-        return parts->tile + i * classes;
-    for (int32_t k = 0; k < classes; k++)
-        parts->pooled[k] = d2[k] + (float)pass->model->opinion * parts->penalty[i * pass->model->C + first + k];
-    return parts->pooled;
-}
-
 /* Takes one tile of a row's squared errors in. */
 static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, int32_t first, int32_t classes)
 {
-    float *d2 = parts->tile + i * classes, *seen = pool_row(pass, parts, i, first, classes);
+    float *d2 = parts->tile + i * classes;
     int32_t c = parts->block.code[i];
     const rer_kernels *kernels = pass->run->kernels;
-    const rer_channel *channel = &pass->model->channel;
-    double sum = -INFINITY;
-    if (c == RER_NO_LABEL)
-        sum = kernels->log_sum_exp(seen, pass->log_n + first, channel->temperature / 2, classes);
-    else if (c >= 0)
-        sum = rer_channel_others(channel, seen, first, classes, c, pass->log_n, pass->left_out && channel->counted,
-                                 parts->bias, kernels);
-    parts->log_sum[i] = log_add(parts->log_sum[i], sum);
+    const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = d2};
+    if (parts->opinion != NULL)
+        value[RER_OPINION] = parts->opinion + i * pass->model->C + first;
+    if (c != RER_INVALID_ROW)
+        rer_channel_take(&parts->state[i], &pass->model->channel, value, first, classes, c, parts->z, kernels);
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
@@ -135,17 +108,6 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
             parts->flipped[i] = d2[other - first];
     }
     rer_row_errors_take(&parts->errors[i], d2, first, classes, c, kernels);
-}
-
-/* Log odds that the nearest class is the right one for a row without a label. */
-static double suggestion_logit(const score_pass *pass, const score_scratch *parts, int64_t i)
-{
-    const rer_nearest *nearest = &parts->errors[i].nearest;
-    double log_sum = parts->log_sum[i], d2 = (double)nearest->first + penalty_of(pass, parts, i, nearest->first_class);
-    double own = (double)pass->log_n[nearest->first_class] - pass->model->channel.temperature / 2 * d2;
-    double rest = log_sum > own ? log_sum + log1p(-exp(own - log_sum)) : -INFINITY;
-    double logit = own - rest;
-    return logit < 100 ? logit : 100;
 }
 
 /* How much nearer the best class is than the others, and the same without that class. */
@@ -176,14 +138,16 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
-    if (c == RER_NO_LABEL)
-        result->logit[row] = (float)suggestion_logit(pass, parts, i);
-    else if (c >= 0 && !isnan(errors->own))
-        result->logit[row] =
-            (float)rer_channel_logit(&pass->model->channel, parts->log_sum[i],
-                                     (double)errors->own + penalty_of(pass, parts, i, c), (double)pass->log_n[c]);
-    else
-        result->logit[row] = NAN;
+    const rer_channel *channel = &pass->model->channel;
+    if (c == RER_NO_LABEL) {
+        int32_t nearest = errors->nearest.first_class;
+        float value[] = {errors->nearest.first,
+                         parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};
+        result->logit[row] = (float)rer_channel_right(&parts->state[i], channel, value, nearest);
+    } else {
+        bool judged = c >= 0 && !isnan(errors->own);
+        result->logit[row] = judged ? (float)rer_channel_wrong(&parts->state[i], channel, c) : NAN;
+    }
     if (c != RER_INVALID_ROW)
         keep_margins(result, errors, row, pass->model->C, c >= 0);
     if (result->flipped != NULL)
@@ -201,14 +165,14 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     void *cursor = parts->block.x;
     rer_block *block = &parts->block;
     rer_status status = rer_block_load(block, pass->run, &model->normalizer, item, &cursor, error);
-    if (status == RER_OK && parts->penalty != NULL)
+    if (status == RER_OK && parts->opinion != NULL)
         status =
-            rer_opinion_rows(parts->penalty, pass->run->data, block->first, block->count, pass->log_n, cursor, error);
+            rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n, cursor, error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < block->count; i++) {
         parts->errors[i] = rer_row_errors_none();
-        parts->log_sum[i] = -INFINITY;
+        parts->state[i] = rer_channel_begin();
     }
     model->reconstructor->prepare(model, pass->run, block, pass->left_out, parts->reconstructor);
     for (int32_t first = 0; first < model->C; first += RER_CLASS_TILE) {
@@ -255,7 +219,7 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
     rer_job job = {
         .stage = "scoring",
         .from = pass->left_out ? .5 : 0,
-        .to = .97,
+        .to = pass->left_out ? .78 : .97,
         .items = rer_run_blocks(pass->run),
         .scratch = scratch_bytes(pass),
         .work = score_block,

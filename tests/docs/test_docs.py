@@ -50,6 +50,38 @@ def entries():
     return dict(re.findall(r"^\.TP\n\.BI? (--[a-z-]+)(?: .*)?\n((?:(?!\.TP|\.S[SH]).*\n)+)", page(), re.M))
 
 
+DEMO = pathlib.Path("/usr/share/datasets/fashion-mnist")
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+class Demo(unittest.TestCase):
+    """README's demo against what the program prints now: the same words, numbers within rounding of other processors."""
+
+    def setUp(self):
+        done = subprocess.run([COMMAND, "analyze", DEMO / "train-images-idx3-ubyte.gz",
+                               DEMO / "train-labels-idx1-ubyte.gz", "--class-names",
+                               SOURCE / "examples" / "fashion-mnist-classes.txt"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        self.printed = [" ".join(line.split()) for line in done.stdout.splitlines()]
+        shown = re.search(r"(?:^ {4}60,000 samples.*\n)(?:(?: {4}.*)?\n)+", (SOURCE / "README.md").read_text(), re.M)
+        self.shown = [" ".join(line.split()) for line in shown.group(0).splitlines() if line.strip()]
+
+    def words(self, line):
+        return NUMBER.sub("#", line)
+
+    def numbers(self, line):
+        return [float(text.replace(",", "")) for text in NUMBER.findall(line)]
+
+    def test_every_line_is_printed(self):
+        self.assertGreater(len(self.shown), 8)
+        for line in self.shown:
+            alike = [other for other in self.printed if self.words(other) == self.words(line)]
+            self.assertTrue(alike, line)
+            near = [other for other in alike if all(abs(a - b) <= max(.02 * max(a, b), .002, 1 * (a > 20))
+                                                    for a, b in zip(self.numbers(other), self.numbers(line)))]
+            self.assertTrue(near, f"README: {line}\nprinted: {alike}")
+
+
 class Documents(unittest.TestCase):
     def test_man_page_has_an_entry_for_every_option_and_no_other(self):
         self.assertGreater(len(listed("analyze")), 10)

@@ -18,6 +18,9 @@
 
 extern const rer_kernels TABLE_NAME(RER_ISA);
 extern const rer_network_kernels NETWORK_TABLE_NAME(RER_ISA);
+#define CHANNEL_TABLE_NAME_OF(isa) rer_channel_kernels_##isa
+#define CHANNEL_TABLE_NAME(isa) CHANNEL_TABLE_NAME_OF(isa)
+extern const rer_channel_kernels CHANNEL_TABLE_NAME(RER_ISA);
 
 /* IEEE half -> float: shift exponent and mantissa into place and rescale by 2^112, which makes
  * subnormals come out right; the largest exponent (Inf, NaN) is restored by hand. */
@@ -271,4 +274,5 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .log_sum_exp = log_sum_exp,
     .softmax = softmax,
     .network = &NETWORK_TABLE_NAME(RER_ISA),
+    .channel = &CHANNEL_TABLE_NAME(RER_ISA),
 };

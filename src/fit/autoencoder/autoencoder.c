@@ -253,7 +253,6 @@ const rer_reconstructor rer_autoencoder_reconstructor = {
     .name = "autoencoder",
     .normalize = RER_MINMAX,
     .needs_minmax = true,
-    .noise_of_ratios = true,
     .fit = fit,
     .scratch = scratch_bytes,
     .prepare = prepare,

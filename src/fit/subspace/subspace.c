@@ -9,7 +9,7 @@
  *
  * The rank with --rank auto: held-out reconstruction errors fall with every direction, for the right
  * class and the wrong ones alike, so they cannot choose it. As with the shrinkage, the left-out
- * likelihood of the labels seen does (judge/likelihood.h), over 0 (the mean alone), 1, 2, 4, 8, 16:
+ * likelihood of the labels seen does (fit/label_fit.h), over 0 (the mean alone), 1, 2, 4, 8, 16:
  * the smallest rank within one standard error of the best. Mistakes that are systematic raise the
  * likelihood of a subspace that learns them, so what it does not need is not given to it. */
 #include "fit/subspace/subspace.h"
@@ -137,7 +137,7 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
         if (status != RER_OK)
             break;
         rer_label_fit fit = rer_fit_labels(&problem);
-        likelihood[i] = fit.likelihood;
+        likelihood[i] = fit.objective;
         row_logs(logs + i * rows, &fit, d2, log_n, sample, model->C, run->kernels);
     }
     if (status == RER_OK)

@@ -1,7 +1,7 @@
 /* libLBFGS calls back for every evaluation, so each problem has a thread in which its call lives. These
  * threads and the caller take turns: they wait while it evaluates, and it waits while any of them does
  * the vector work of L-BFGS between two evaluations. */
-#include "detect/minimize.h"
+#include "stats/minimize.h"
 
 #include <lbfgs.h>
 #include <math.h>

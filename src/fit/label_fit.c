@@ -1,7 +1,7 @@
 /* Temperature and noise rate by maximum likelihood: eta is a concave problem given the posteriors
  * (Newton's method), t a search on a logarithmic scale: coarse on a share of the rows, then golden
  * section on all of them, then the top of the parabola through its last three points. */
-#include "judge/likelihood.h"
+#include "fit/label_fit.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -11,7 +11,6 @@
 #define COARSE_ROWS 500
 #define GOLDEN_STEPS 7
 #define ROUGH_STEPS 3
-#define CORRECTED_STEPS 6
 #define ROBUST_POWER .7 /* tells labels that fit from others well enough */
 #define NEWTON_STEPS 60
 
@@ -22,9 +21,6 @@ typedef struct label_search {
     double *posterior; /* [used] p_c of the label seen, to `power` */
     int64_t used;
     double power; /* of the robust mean, 0: the likelihood */
-    /* Where all p_k of a row count, and not p_c alone: */
-    const float *weight; /* [C seen, C], NULL: p_c */
-    float *p, *bias;     /* [C] scratch, [C] power log_n */
 } label_search;
 
 /* log p_c */
@@ -37,23 +33,6 @@ double rer_own_posterior(const float *d2, int32_t c, const float *log_n, int32_t
                          const rer_kernels *kernels)
 {
     return exp(log_own(d2, c, log_n, C, t, kernels));
-}
-
-void rer_posterior(float *p, const float *d2, const float *bias, double t, int32_t C, const rer_kernels *kernels)
-{
-    float half_t = (float)(t / 2);
-    for (int32_t k = 0; k < C; k++)
-        p[k] = -half_t * d2[k];
-    (void)kernels->softmax(p, bias, C);
-}
-
-double rer_doubt(const float *p, int32_t C)
-{
-    float highest = 0;
-#pragma omp simd reduction(max : highest)
-    for (int32_t k = 0; k < C; k++)
-        highest = p[k] > highest ? p[k] : highest;
-    return 1 - (double)highest;
 }
 
 /* d/d eta of the log likelihood and its (negative) derivative; q = (1 - p) / (C - 1). */
@@ -93,32 +72,14 @@ static double best_noise(const label_search *search)
     return eta;
 }
 
-/* sum_k weight[c, k] p_k^q: with z_k = log_n_k - t d2_k / 2, p_k^q = softmax(q z)_k exp(log sum exp(q z) - q log sum
- * exp(z)). */
-static double weighted_power(const label_search *search, int64_t i, double t)
-{
-    const rer_label_problem *problem = &search->problem;
-    const rer_kernels *kernels = problem->kernels;
-    int32_t C = problem->C;
-    const float *d2 = problem->d2 + i * C;
-    double q = search->power, log_sum = kernels->log_sum_exp(d2, problem->log_n, t / 2, C);
-    for (int32_t k = 0; k < C; k++)
-        search->p[k] = -(float)(q * t / 2) * d2[k];
-    double of_power = kernels->softmax(search->p, search->bias, C);
-    return kernels->dot_f32(search->p, search->weight + (int64_t)problem->code[i] * C, C) * exp(of_power - q * log_sum);
-}
-
-/* p_c^power of the rows looked at; the power 0 stands for 1. */
 static void set_posteriors(label_search *search, double t)
 {
     const rer_label_problem *problem = &search->problem;
     double power = search->power > 0 ? search->power : 1;
     search->used = 0;
     for (int64_t i = 0; i < problem->rows; i += search->stride)
-        search->posterior[search->used++] = search->weight != NULL
-                                                ? weighted_power(search, i, t)
-                                                : exp(power * log_own(problem->d2 + i * problem->C, problem->code[i],
-                                                                      problem->log_n, problem->C, t, problem->kernels));
+        search->posterior[search->used++] = exp(power * log_own(problem->d2 + i * problem->C, problem->code[i],
+                                                                problem->log_n, problem->C, t, problem->kernels));
 }
 
 static rer_label_fit fit_at(label_search *search, double log_t)
@@ -131,9 +92,9 @@ static rer_label_fit fit_at(label_search *search, double log_t)
     for (int64_t i = 0; i < search->used; i++) {
         double p = search->posterior[i];
         double mixed = (1 - fit.noise) * p + fit.noise * (1 - p) / others;
-        fit.likelihood += search->power > 0 ? p : log(mixed > 1e-300 ? mixed : 1e-300);
+        fit.objective += search->power > 0 ? p : log(mixed > 1e-300 ? mixed : 1e-300);
     }
-    fit.likelihood /= (double)search->used;
+    fit.objective /= (double)search->used;
     return fit;
 }
 
@@ -154,14 +115,14 @@ static double search_coarse(label_search *search)
     /* The robust mean is nearly flat above its top: a share of the rows would end up anywhere. */
     if (search->power == 0 && search->problem.rows > COARSE_ROWS)
         search->stride = search->problem.rows / COARSE_ROWS;
-    double highest = fit_at(search, best).likelihood;
+    double highest = fit_at(search, best).objective;
     for (int side = -1; side <= 1; side += 2) {
         int moves = 0;
         for (; moves < COARSE_STEPS; moves++) {
             rer_label_fit fit = fit_at(search, best + side * log(COARSE_FACTOR));
-            if (!(fit.likelihood > highest))
+            if (!(fit.objective > highest))
                 break;
-            highest = fit.likelihood;
+            highest = fit.objective;
             best += side * log(COARSE_FACTOR);
         }
         if (moves > 0)
@@ -186,7 +147,7 @@ static rer_label_fit search_between(label_search *search, double low, double hig
     rer_label_fit at_a = fit_at(search, a), at_b = fit_at(search, b), outer = {0};
     double outside = NAN; /* the end of the bracket that was an inner point last */
     for (int i = 0; i < steps; i++) {
-        if (at_a.likelihood > at_b.likelihood) {
+        if (at_a.objective > at_b.objective) {
             outside = b;
             outer = at_b;
             high = b;
@@ -204,13 +165,13 @@ static rer_label_fit search_between(label_search *search, double low, double hig
             at_b = fit_at(search, b);
         }
     }
-    rer_label_fit best = at_a.likelihood > at_b.likelihood ? at_a : at_b;
+    rer_label_fit best = at_a.objective > at_b.objective ? at_a : at_b;
     bool above = outside > b; /* three neighbouring points: a, b and the last one outside */
     double x[3] = {above ? a : outside, above ? b : a, above ? outside : b};
-    double y[3] = {above ? at_a.likelihood : outer.likelihood, above ? at_b.likelihood : at_a.likelihood,
-                   above ? outer.likelihood : at_b.likelihood};
+    double y[3] = {above ? at_a.objective : outer.objective, above ? at_b.objective : at_a.objective,
+                   above ? outer.objective : at_b.objective};
     rer_label_fit top = fit_at(search, rer_parabola_top(x, y));
-    return top.likelihood > best.likelihood ? top : best;
+    return top.objective > best.objective ? top : best;
 }
 
 static rer_label_fit search_temperature(label_search *search, int steps)
@@ -229,44 +190,4 @@ rer_label_fit rer_fit_robust(const rer_label_problem *problem, bool roughly)
 {
     label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch, .power = ROBUST_POWER};
     return search_temperature(&search, roughly ? ROUGH_STEPS : GOLDEN_STEPS);
-}
-
-rer_label_fit rer_fit_corrected(const rer_label_problem *problem, const float *weight, double t, float *p)
-{
-    label_search search = {.problem = *problem,
-                           .stride = 1,
-                           .posterior = problem->scratch,
-                           .power = ROBUST_POWER,
-                           .weight = weight,
-                           .p = p,
-                           .bias = p + problem->C};
-    for (int32_t k = 0; k < problem->C; k++)
-        search.bias[k] = (float)ROBUST_POWER * problem->log_n[k];
-    return search_between(&search, log(t / 2), log(t * 4), CORRECTED_STEPS);
-}
-
-double rer_noise_at(const rer_label_problem *problem, double t)
-{
-    label_search search = {.problem = *problem, .stride = 1, .posterior = problem->scratch};
-    set_posteriors(&search, t);
-    return best_noise(&search);
-}
-
-double rer_golden_section(double (*value)(void *context, double x), void *context, double low, double high, int steps)
-{
-    double golden = (sqrt(5) - 1) / 2, x[2] = {high - golden * (high - low), low + golden * (high - low)};
-    double y[2] = {value(context, x[0]), 0};
-    y[1] = value(context, x[1]);
-    for (int step = 0; step < steps; step++) {
-        int worse = y[0] > y[1] ? 1 : 0, fresh = 1 - worse; /* the kept point becomes the other inner one */
-        if (worse == 1)
-            high = x[1];
-        else
-            low = x[0];
-        x[worse] = x[1 - worse];
-        y[worse] = y[1 - worse];
-        x[fresh] = fresh == 0 ? high - golden * (high - low) : low + golden * (high - low);
-        y[fresh] = value(context, x[fresh]);
-    }
-    return y[0] > y[1] ? x[0] : x[1];
 }

@@ -1,0 +1,71 @@
+/* How true classes became the labels seen: one model of all labels. See channel.c. */
+#ifndef RER_CHANNEL_H
+#define RER_CHANNEL_H
+
+#include "backend/backend.h"
+#include "core/pool.h"
+
+/* Squared errors are made for so many classes at a time; with more than that, wrong labels are taken to be
+ * uniform or blurred: rates of pairs and likeness need all of a row's classes at once. */
+#define RER_CLASS_TILE 1024
+
+/* What a row says of its class. */
+typedef enum rer_evidence_kind {
+    RER_GLOBAL,  /* squared error under the class's model */
+    RER_LOCAL,   /* mean squared distance to the nearest rows of the class (score/second_look.h) */
+    RER_OPINION, /* the user's own probabilities (channel/opinion.h) */
+    RER_EVIDENCE_KINDS,
+} rer_evidence_kind;
+
+typedef struct rer_channel {
+    int32_t C;
+    double weight[RER_EVIDENCE_KINDS]; /* t_j, what a unit of each evidence is worth; 0: it is not there */
+    double edge[RER_EVIDENCE_KINDS];   /* smallest evidence of the oddest sampled rows: beyond it nothing is known */
+    float *bias;                       /* [C] log n_k + beta_k */
+    double blur, sharpness;            /* e: share of labels that were given to a blurred reading; lambda */
+    double likeness;                   /* v: share of the others that are wrong by likeness */
+    double uniform;                    /* u: ... that are wrong in any way */
+    double *counts;                    /* [C seen, C true] labels that went one way from class to class, NULL: none */
+    double *totals;                    /* [C true] labels */
+    float *rates;                      /* [C seen, C true] A, from the two above; NULL where counts is */
+    float *right;                      /* [C] A_cc */
+    double surprise;                   /* what the fit has minimised: - log likelihood and priors */
+} rer_channel;
+
+/* Sampled rows, each judged by a model that has not seen it. */
+typedef struct rer_channel_sample {
+    const float *value[RER_EVIDENCE_KINDS]; /* each [rows, C], NULL: not there */
+    const int32_t *code;                    /* [rows] labels seen */
+    const float *log_n;                     /* [C] log class sizes */
+    int64_t rows;
+    int32_t C;
+} rer_channel_sample;
+
+/* The likeliest channel. start NULL: from two ends, labels that go one way and mistakes that follow likeness;
+ * else from that channel, which knew less. */
+rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
+                           const rer_kernels *kernels, rer_pool *pool, rer_error *error);
+/* Makes what is derived from counts and totals (a loaded channel). */
+rer_status rer_channel_finish(rer_channel *channel, rer_error *error);
+void rer_channel_clear(rer_channel *channel);
+
+/* A row as its classes come in, tile by tile. */
+typedef struct rer_channel_state {
+    rer_channel_sums sums; /* over all classes but the label's */
+    double odds;           /* sum over them of p_k / (1 - p_k), but for the best one; whole rows only */
+    float own;             /* z of the label */
+} rer_channel_state;
+rer_channel_state rer_channel_begin(void);
+/* Takes classes first..first+classes-1 in: value[j] [classes] of each kind that has a weight. code: the row's label,
+ * or negative. z [classes] is left with exp(z - top). */
+void rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
+                      int32_t classes, int32_t code, float *z, const rer_kernels *kernels);
+/* Log odds that the label is wrong, after the last class. */
+double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code);
+/* Log odds that class k is the true one of a row without a label; its own evidence: global, opinion. */
+double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k);
+/* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in
+ * tiles. */
+int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code);
+
+#endif

@@ -1,0 +1,326 @@
+/* The search, a stretch of rows at a time:
+ *   1. the stretch is read, centred and scaled to unit length (in parallel by blocks), and sorted by class;
+ *   2. class by class, products of its rows with the rows that ask for that class (in parallel by pieces of
+ *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b.
+ * A product has the same bits whatever it is computed together with (rer_channel_kernels.products), and candidates
+ * are strictly ordered: lists do not depend on threads, memory, or where the rows lie. */
+#include "score/near_rows.h"
+
+#include "core/random.h"
+#include "parts/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#define STRETCH_BYTES (32 << 20)
+#define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
+
+/* Some of those that ask for a class. */
+typedef struct near_item {
+    int32_t class;
+    int64_t first, end; /* of the class's places in `asked` */
+} near_item;
+
+typedef struct near_pass {
+    rer_near *near;
+    const rer_witnesses *witnesses;
+    const rer_run *run;
+    int64_t *ask_start; /* [C + 1] of each class in ... */
+    int64_t *asked;     /* ... query * slots + slot */
+    int64_t blocks;     /* of a stretch */
+    int64_t first;      /* block of the stretch under way */
+    float *x;           /* [blocks RER_BLOCK, D] its witnesses */
+    int32_t *code;      /* [blocks RER_BLOCK] class, -1: no witness */
+    int64_t *start;     /* [C + 1] of each class in ... */
+    int32_t *order;     /* ... places in x */
+    near_item *items;   /* [n_items] of the stretch */
+    int64_t n_items, capacity;
+} near_pass;
+
+void rer_near_unit(float *unit, const float *x, double scale, const double *center, int64_t D,
+                   const rer_kernels *kernels)
+{
+    double square = kernels->residual_f32(unit, x, scale, center, D);
+    float factor = square > 0 ? (float)(1 / sqrt(square)) : 0;
+    for (int64_t j = 0; j < D; j++)
+        unit[j] *= factor;
+}
+
+/* ---- 1. a stretch ------------------------------------------------------------------------ */
+
+static bool is_witness(const near_pass *pass, int32_t class, int64_t row)
+{
+    const rer_witnesses *witnesses = pass->witnesses;
+    if (class < 0 || pass->ask_start[class] == pass->ask_start[class + 1] ||
+        (pass->run->fitted != NULL && !pass->run->fitted[row]))
+        return false;
+    if (witnesses->share[class] >= 1)
+        return true;
+    uint64_t place = (uint64_t)(pass->run->first_row + row);
+    return rer_random_uniform(witnesses->seed, RER_RANDOM_WITNESS, place, 0) < (double)witnesses->share[class];
+}
+
+static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const near_pass *pass = context;
+    const rer_run *run = pass->run;
+    int64_t D = run->D;
+    rer_block block;
+    rer_status status = rer_block_load(&block, run, pass->witnesses->normalizer, pass->first + item, &scratch, error);
+    for (int64_t i = 0; status == RER_OK && i < block.count; i++) {
+        int64_t at = item * RER_BLOCK + i;
+        bool witness = is_witness(pass, block.code[i], block.first + i);
+        pass->code[at] = witness ? block.code[i] : -1;
+        if (witness)
+            rer_near_unit(pass->x + at * D, block.x + i * D, block.scale[i], pass->witnesses->center, D, run->kernels);
+    }
+    return status;
+}
+
+/* Sorts the places of the stretch by class and lists what is to be compared. */
+static rer_status plan_stretch(near_pass *pass, int64_t rows, rer_error *error)
+{
+    int32_t C = pass->run->C;
+    rer_status status = RER_OK;
+    memset(pass->start, 0, (size_t)(C + 1) * sizeof *pass->start);
+    for (int64_t i = 0; i < rows; i++)
+        if (pass->code[i] >= 0)
+            pass->start[pass->code[i]]++;
+    int64_t before = 0;
+    for (int32_t c = 0; c <= C; c++) {
+        int64_t count = c < C ? pass->start[c] : 0;
+        pass->start[c] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        if (pass->code[i] >= 0)
+            pass->order[pass->start[pass->code[i]]++] = (int32_t)i;
+    for (int32_t c = C; c > 0; c--) /* each start has become the next one */
+        pass->start[c] = pass->start[c - 1];
+    pass->start[0] = 0;
+    pass->n_items = 0;
+    for (int32_t c = 0; status == RER_OK && c < C; c++) {
+        int64_t end = pass->ask_start[c + 1];
+        if (pass->start[c] == pass->start[c + 1])
+            continue;
+        for (int64_t a = pass->ask_start[c]; status == RER_OK && a < end; a += PIECE) {
+            status = rer_grow(&pass->items, &pass->capacity, pass->n_items + 1, sizeof *pass->items, "pieces", error);
+            if (status == RER_OK)
+                pass->items[pass->n_items++] = (near_item){c, a, rer_min(a + PIECE, end)};
+        }
+    }
+    return status;
+}
+
+/* ---- 2. products ------------------------------------------------------------------------- */
+
+static void keep_distance(float *list, float distance)
+{
+    int at = RER_NEAR - 1;
+    if (!(distance < list[at]))
+        return;
+    for (; at > 0 && distance < list[at - 1]; at--)
+        list[at] = list[at - 1];
+    list[at] = distance;
+}
+
+static bool is_same_group(const rer_run *run, int64_t a, int64_t b)
+{
+    return run->groups != NULL && run->groups[a] >= 0 && run->groups[a] == run->groups[b];
+}
+
+static void offer(const near_pass *pass, int64_t place, int64_t row, float product)
+{
+    rer_near *near = pass->near;
+    rer_neighbor *list = near->list + place * RER_NEAR_KEPT;
+    float *trusted = near->trusted + place * RER_NEAR, distance = 2 - 2 * product;
+    int64_t asking = near->row[place / near->slots], whole = pass->run->first_row + row;
+    distance = distance > 0 ? distance : 0;
+    if (asking == whole || is_same_group(pass->run, asking, row))
+        return;
+    (void)rer_keep_nearest(list, RER_NEAR_KEPT, RER_NEAR_KEPT, (rer_neighbor){distance, (int32_t)whole});
+    if (pass->witnesses->doubted[row] == 0)
+        keep_distance(trusted, distance);
+}
+
+/* Products below it are too far for both lists of a place. */
+static float bar_of(const rer_near *near, int64_t place)
+{
+    float kept = near->list[place * RER_NEAR_KEPT + RER_NEAR_KEPT - 1].distance;
+    float trusted = near->trusted[place * RER_NEAR + RER_NEAR - 1];
+    return 1 - (kept > trusted ? kept : trusted) / 2;
+}
+
+/* Four asking rows, at `a`, with the class's rows b..end-1. */
+static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
+{
+    int64_t D = pass->run->D, first_row = pass->first * RER_BLOCK;
+    const float *x[4], *y[4];
+    float product[16], bar[4];
+    for (int i = 0; i < 4; i++) { /* the last ones fill up what is missing */
+        int64_t place = pass->asked[rer_min(a + i, item->end - 1)];
+        x[i] = pass->near->x + place / pass->near->slots * D;
+        bar[i] = a + i < item->end ? bar_of(pass->near, place) : INFINITY;
+    }
+    for (; b < end; b += 4) {
+        for (int k = 0; k < 4; k++)
+            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
+        pass->run->kernels->channel->products(product, x, y, D);
+        for (int64_t i = 0; i < 4; i++)
+            for (int64_t k = 0; k < rer_min(4, end - b); k++)
+                if (product[4 * i + k] >= bar[i]) {
+                    offer(pass, pass->asked[a + i], first_row + pass->order[b + k], product[4 * i + k]);
+                    bar[i] = bar_of(pass->near, pass->asked[a + i]);
+                }
+    }
+}
+
+static rer_status compare_item(void *context, int64_t index, void *scratch, rer_error *error)
+{
+    (void)scratch;
+    (void)error;
+    const near_pass *pass = context;
+    const near_item *item = &pass->items[index];
+    int64_t end = pass->start[item->class + 1];
+    for (int64_t b = pass->start[item->class]; b < end; b += PIECE) /* both pieces stay in the cache */
+        for (int64_t a = item->first; a < item->end; a += 4)
+            compare_four(pass, item, a, b, rer_min(b + PIECE, end));
+    return RER_OK;
+}
+
+/* ---- all of it --------------------------------------------------------------------------- */
+
+static rer_status search_stretch(near_pass *pass, double from, double to, rer_error *error)
+{
+    const rer_run *run = pass->run;
+    int64_t all = rer_run_blocks(run), blocks = rer_min(pass->blocks, all - pass->first);
+    rer_job load = {.stage = "looking again",
+                    .from = from,
+                    .to = (from + to) / 2,
+                    .items = blocks,
+                    .scratch = rer_block_scratch(run),
+                    .work = load_block,
+                    .context = pass};
+    rer_status status = rer_pool_run(run->pool, &load, error);
+    if (status == RER_OK)
+        status = plan_stretch(pass, rer_min(blocks * RER_BLOCK, run->N - pass->first * RER_BLOCK), error);
+    rer_job compare = {
+        .stage = load.stage, .from = load.to, .to = to, .items = pass->n_items, .work = compare_item, .context = pass};
+    return status == RER_OK ? rer_pool_run(run->pool, &compare, error) : status;
+}
+
+/* Who asks for which class. */
+static void list_asking(near_pass *pass)
+{
+    const rer_near *near = pass->near;
+    int64_t places = near->count * near->slots, C = pass->run->C, before = 0;
+    for (int64_t i = 0; i < places; i++)
+        if (near->class[i] >= 0)
+            pass->ask_start[near->class[i]]++;
+    for (int64_t c = 0; c <= C; c++) {
+        int64_t count = c < C ? pass->ask_start[c] : 0;
+        pass->ask_start[c] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < places; i++)
+        if (near->class[i] >= 0)
+            pass->asked[pass->ask_start[near->class[i]]++] = i;
+    for (int64_t c = C; c > 0; c--)
+        pass->ask_start[c] = pass->ask_start[c - 1];
+    pass->ask_start[0] = 0;
+}
+
+static rer_status allocate_pass(near_pass *pass, rer_error *error)
+{
+    int64_t C = pass->run->C, D = pass->run->D, rows = pass->blocks * RER_BLOCK;
+    rer_status status = rer_allocate(&pass->ask_start, C + 1, sizeof(int64_t), "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&pass->asked, pass->near->count * pass->near->slots, sizeof(int64_t), "rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&pass->x, rows * D, sizeof(float), "rows to compare with", error);
+    if (status == RER_OK)
+        status = rer_allocate(&pass->code, rows, sizeof(int32_t), "rows to compare with", error);
+    if (status == RER_OK)
+        status = rer_allocate(&pass->start, C + 1, sizeof(int64_t), "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&pass->order, rows, sizeof(int32_t), "rows to compare with", error);
+    return status;
+}
+
+static rer_status search_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+{
+    int64_t all = rer_run_blocks(run), fit = STRETCH_BYTES / (RER_BLOCK * run->D * (int64_t)sizeof(float));
+    near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .blocks = rer_min(all, rer_max(1, fit))};
+    rer_status status = allocate_pass(&pass, error);
+    if (status == RER_OK)
+        list_asking(&pass);
+    for (; status == RER_OK && pass.first < all; pass.first += pass.blocks) {
+        double span = .15 / (double)all;
+        double from = .8 + span * (double)pass.first;
+        status = search_stretch(&pass, from, from + span * (double)pass.blocks, error);
+    }
+    free(pass.ask_start);
+    free(pass.asked);
+    free(pass.x);
+    free(pass.code);
+    free(pass.start);
+    free(pass.order);
+    free(pass.items);
+    return status;
+}
+
+rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+{
+    int64_t places = near->count * near->slots;
+    for (int64_t i = 0; i < places * RER_NEAR_KEPT; i++)
+        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
+    for (int64_t i = 0; i < places * RER_NEAR; i++)
+        near->trusted[i] = INFINITY;
+    return run->data->parts.ask != NULL ? rer_parts_near(near, witnesses, run, error)
+                                        : search_here(near, witnesses, run, error);
+}
+
+void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted)
+{
+    int64_t places = near->count * near->slots;
+    for (int64_t i = 0; i < places; i++) {
+        for (int j = 0; j < RER_NEAR_KEPT; j++)
+            (void)rer_keep_nearest(near->list + i * RER_NEAR_KEPT, RER_NEAR_KEPT, RER_NEAR_KEPT,
+                                   list[i * RER_NEAR_KEPT + j]);
+        for (int j = 0; j < RER_NEAR; j++)
+            keep_distance(near->trusted + i * RER_NEAR, trusted[i * RER_NEAR + j]);
+    }
+}
+
+rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D, rer_error *error)
+{
+    rer_near made = {.count = count, .D = D, .slots = slots};
+    int64_t places = count * slots, values = 0;
+    rer_status status = rer_allocate(&made.row, count, sizeof(int64_t), "rows to look at", error);
+    if (status == RER_OK && !rer_product(count, D, &values))
+        status = rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
+    if (status == RER_OK)
+        status = rer_allocate(&made.x, values, sizeof(float), "rows to look at", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.class, places, sizeof(int32_t), "rows to look at", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.list, places * RER_NEAR_KEPT, sizeof(rer_neighbor), "nearest rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&made.trusted, places * RER_NEAR, sizeof(float), "nearest rows", error);
+    if (status != RER_OK) {
+        rer_near_free(&made);
+        return status;
+    }
+    *near = made;
+    return RER_OK;
+}
+
+void rer_near_free(rer_near *near)
+{
+    free(near->row);
+    free(near->x);
+    free(near->class);
+    free(near->list);
+    free(near->trusted);
+    *near = (rer_near){0};
+}
