@@ -1,16 +1,15 @@
 """Does `rer analyze` find wrong labels as well as it should? A test with bars.
 
-    python bench/detection.py [--rer PATH] [--shared DIR] [--prototype-only]
+    python bench/detection.py [--rer PATH] [--shared DIR]
 
 plants 10 % wrong labels (symmetric and asymmetric, seeds 0 1 2) in four sets
 of image features, takes the human labels of CIFAR-10N as they are, and prints
-the AUROC of what the command writes beside that of the slow numpy reference
-(tests/reference/prototype.py). Then the estimated noise rate on food10, as it
+the AUROC of what the command writes, that of chi beside the slow numpy
+reference's (tests/reference/prototype.py). Then the estimated noise rate on food10, as it
 is and with symmetric noise planted. Bars hold for the mean over the seeds
 (AUROC) and for every seed (noise rate).
 
 Exit status: 0 all bars met, 1 a bar missed or the command failed, 77 no data.
---prototype-only measures the reference alone and holds it to the same bars.
 """
 import argparse
 import csv
@@ -54,10 +53,10 @@ class Failed(Exception):
     pass
 
 
-# ---- two ways to judge labels: (mistakenness [N], chi [N], noise rate) ------
+# ---- two ways to judge labels -----------------------------------------------
 
 def by_command(command, features, y):
-    """Runs the command on a feature file and labels, and reads what it wrote."""
+    """(mistakenness [N], chi [N], noise rate) that the command writes for a feature file and labels."""
     with tempfile.TemporaryDirectory() as folder:
         labels, out = os.path.join(folder, "y.npy"), os.path.join(folder, "out")
         np.save(labels, y.astype(np.int32))
@@ -84,11 +83,9 @@ def by_command(command, features, y):
 
 
 def by_prototype(P, X, y):
-    import channel
+    """chi [N]"""
     fit = P.Fit(X, y)
-    d2 = fit.d2(P.choose(fit))
-    mistakenness, rate = channel.detect(d2, y)[:2]
-    return mistakenness, P.ratios(np.sqrt(d2), y)["chi"], rate
+    return P.ratios(np.sqrt(fit.d2(P.choose(fit))), y)["chi"]
 
 
 def f1(flagged, bad):
@@ -104,13 +101,8 @@ class Bench:
     def load(self, name):
         return np.load(os.path.join(self.data, name + ".npy"))
 
-    def judge(self, name, X, y):
-        """{who: (mistakenness, chi, noise rate)} for `rer` and `numpy`."""
-        out = {"numpy": by_prototype(self.P, X, y)}
-        if self.command:
-            features = os.path.join(self.data, name + "_X.npy")
-            out["rer"] = by_command(self.command, features, y)
-        return out
+    def judge(self, name, y):
+        return by_command(self.command, os.path.join(self.data, name + "_X.npy"), y)
 
     def verdict(self, met):
         self.missed += not met
@@ -118,29 +110,20 @@ class Bench:
 
     def auroc_row(self, label, name, X, y, noisy, bar):
         """One row: means over the label sets in `noisy`."""
-        sums = {}
+        values = []
         for z in noisy:
-            for who, (m, chi, rate) in self.judge(name, X, z).items():
-                bad = z != y
-                sums.setdefault(who, []).append((self.P.auroc(m, bad), self.P.auroc(chi, bad),
-                                                 f1(m > .5, bad), rate, bad.mean()))
-        mean = {who: np.mean(v, 0) for who, v in sums.items()}
-        text = "%-24s" % label
-        for who in ("rer", "numpy"):
-            text += " |  %6.4f  %6.4f  %5.3f  %5.3f" % tuple(mean[who][:4]) if who in mean \
-                else " |       -       -      -      -"
-        judged = mean["rer" if self.command else "numpy"]
-        text += " |  %5.3f" % judged[4]
-        text += "  %5.3f %s" % (bar, self.verdict(judged[0] >= bar)) if bar else "      -"
-        print(text, flush=True)
+            m, chi, rate = self.judge(name, z)
+            bad, reference = z != y, by_prototype(self.P, X, z)
+            values.append((self.P.auroc(m, bad), self.P.auroc(chi, bad), self.P.auroc(reference, bad),
+                           f1(m > .5, bad), rate, bad.mean()))
+        mean = np.mean(values, 0)
+        text = "%-24s  %6.4f  %6.4f  %6.4f  %5.3f  %5.3f  %5.3f" % (label, *mean)
+        print(text + ("  %5.3f %s" % (bar, self.verdict(mean[0] >= bar)) if bar else "      -"), flush=True)
 
     def detection(self):
-        head = ("mistak", "chi", "F1", "rate")
-        print("mistak, chi: AUROC of mistakenness and of the ratio; F1: of mistakenness > .5; "
-              "rate: estimated noise rate")
-        print("%-24s |  %-28s |  %-28s |   true" % ("", "rer", "numpy reference"))
-        print(("%-24s" + 2 * " |  %6s  %6s  %5s  %5s" + " |  %5s  %5s") % (
-            "", *head, *head, "rate", "bar"))
+        print("mistak, chi, numpy: AUROC of mistakenness, of the ratio, and of the reference's; F1: of "
+              "mistakenness > .5; rate: estimated noise rate")
+        print("%-24s  %6s  %6s  %6s  %5s  %5s  %5s  %5s" % ("", "mistak", "chi", "numpy", "F1", "rate", "true", "bar"))
         for short, bars in PLANTED_BARS.items():
             name = short + "_clip_b32"
             X, y = self.P.unit_rows(self.load(name + "_X")), self.load(name + "_y")
@@ -155,22 +138,15 @@ class Bench:
 
     def noise_rates(self):
         name = "food10_clip_b32"
-        X, y = self.P.unit_rows(self.load(name + "_X")), self.load(name + "_y")
-        base = {who: v[2] for who, v in self.judge(name, X, y).items()}
-        print("\nnoise rate of food10, as it is (at most %g): " % RATE_BAR + ", ".join(
-            "%s %.4f" % kv for kv in base.items()), end=" ")
-        judged = "rer" if self.command else "numpy"
-        print(self.verdict(base[judged] <= RATE_BAR), flush=True)
+        y = self.load(name + "_y")
+        base = self.judge(name, y)[2]
+        print("\nnoise rate of food10, as it is (at most %g): %.4f" % (RATE_BAR, base),
+              self.verdict(base <= RATE_BAR), flush=True)
         for planted in (.05, .1, .2, .3):
-            off = {who: [] for who in base}
-            for seed in SEEDS:
-                z = self.P.noise(y, "symmetric", planted, seed)
-                for who, (_, _, rate) in self.judge(name, X, z).items():
-                    off[who].append(rate - (planted + (1 - planted) * base[who]))
-            print("  symmetric %2.0f %%, estimate minus expected (within %g): " % (
-                100 * planted, RATE_BAR) + "; ".join(
-                who + "".join(" %+.4f" % o for o in v) for who, v in off.items()),
-                self.verdict(np.abs(off[judged]).max() <= RATE_BAR), flush=True)
+            off = [self.judge(name, self.P.noise(y, "symmetric", planted, seed))[2] - (planted + (1 - planted) * base)
+                   for seed in SEEDS]
+            print("  symmetric %2.0f %%, estimate minus expected (within %g):" % (100 * planted, RATE_BAR),
+                  *("%+.4f" % o for o in off), self.verdict(np.abs(off).max() <= RATE_BAR), flush=True)
 
 
 def main():
@@ -180,14 +156,12 @@ def main():
                         "build/cli/rer, or rer on the PATH)")
     parser.add_argument("--shared", metavar="DIR", default=os.path.join(ROOT, "..", "shared"),
                         help="folder with data/*.npy (default: ../shared beside the project)")
-    parser.add_argument("--prototype-only", action="store_true",
-                        help="measure the numpy reference alone")
     args = parser.parse_args()
     data = os.path.join(os.path.abspath(args.shared), "data")
     if not os.path.isdir(data):
         print("skipped: no data at", data)
         return 77
-    bench = Bench(import_prototype(), None if args.prototype_only else find_command(args.rer), data)
+    bench = Bench(import_prototype(), find_command(args.rer), data)
     try:
         bench.detection()
         bench.noise_rates()

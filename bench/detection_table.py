@@ -184,8 +184,8 @@ def noise_rate_bars(r):
         error = cell.value(OURS, "noise_rate_error")
         yield "noise rate, error, %s" % cell.name(), "<= %g" % bar, error, compare(error, bar, False)
     width, covers = r.mean(OURS, "interval_width"), r.mean(OURS, "interval_covers")
-    yield "noise rate, mean width of the 90 % interval", "<= .06", width, compare(width, .06, False)
-    yield "noise rate, share of cells that the interval covers", ">= .8", covers, compare(covers, .8)
+    yield "noise rate, mean width of the range", "<= .06", width, compare(width, .06, False)
+    yield "noise rate, share of cells that the range covers", ">= .8", covers, compare(covers, .8)
 
 
 def use_bars(r):

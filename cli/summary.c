@@ -80,9 +80,10 @@ static void print_findings(const cli_job *job)
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one" */
 static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other)
 {
-    int used = snprintf(out, size, "%s%d of its %d nearest are '%s'", sample->is_outlier ? "fits no class; " : "",
+    bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
+    int used = snprintf(out, size, "%s%d of its %d nearest are '%s'", odd ? "fits no class; " : "",
                         sample->near_suggested, sample->near, other);
-    if (sample->is_outlier || isnan(sample->nearness) || used < 0 || (size_t)used >= size)
+    if (odd || isnan(sample->nearness) || used < 0 || (size_t)used >= size)
         return;
     if (sample->nearness <= 1.1)
         (void)snprintf(out + used, size - (size_t)used, ", as near as a typical one");

@@ -83,7 +83,8 @@ static double logistic(double x)
     return 1 / (1 + exp(-x));
 }
 
-int64_t rer_look_at(const rer_result *result, int64_t row)
+/* Place of a row among those that had a second look, -1: it had none. */
+static int64_t look_at(const rer_result *result, int64_t row)
 {
     int64_t low = 0, high = result->looks.count;
     while (low < high) {
@@ -98,7 +99,7 @@ int64_t rer_look_at(const rer_result *result, int64_t row)
 
 int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS])
 {
-    int64_t at = rer_look_at(result, row);
+    int64_t at = look_at(result, row);
     int32_t count = 0;
     while (at >= 0 && count < RER_NEAR_ROWS && result->looks.near[at * RER_NEAR_ROWS + count] >= 0) {
         rows[count] = result->looks.near[at * RER_NEAR_ROWS + count];
@@ -109,7 +110,7 @@ int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_
 
 static void set_near(rer_sample *sample, const rer_result *result)
 {
-    int64_t rows[RER_NEAR_ROWS], at = rer_look_at(result, sample->row);
+    int64_t rows[RER_NEAR_ROWS], at = look_at(result, sample->row);
     sample->nearness = at >= 0 ? (double)result->looks.nearness[at] : NAN;
     sample->near = rer_result_near(result, sample->row, rows);
     for (int32_t i = 0; i < sample->near; i++)

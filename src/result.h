@@ -40,9 +40,6 @@ struct rer_result {
     struct rer_details *details; /* NULL: not asked for */
 };
 
-/* Place of a row among those that had a second look, -1: it had none. */
-int64_t rer_look_at(const rer_result *result, int64_t row);
-
 #define RER_CHI_MAX 1e6
 
 /* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */

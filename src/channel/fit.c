@@ -11,7 +11,7 @@
  * With a tenth of a label instead of one, e vanishes where few rows are sampled (Fashion-MNIST, 1,000: 270 wrong labels
  * expected instead of 700; a judge counts 1,580).
  * A flow is named by one of C - 1 classes and a rate that n rows tell to 1 / sqrt(n): log(C - 1) + log(n) / 2 nats.
- * A constant of its own is only SHARP; what other values would do is in docs/methods.md. */
+ * SHARP only says where flows are looked for at first. */
 #include "channel/channel.h"
 
 #include "core/core.h"
@@ -32,6 +32,7 @@
 #define FEW 10.0        /* e, v ~ Beta(1, FEW) */
 #define SHARP 5.0       /* nats between the two nearest classes of a median row, where flows are looked for */
 #define MOST_LAMBDA .5
+#define LABELS_A_CLASS 20 /* sampled; with fewer no flow could be worth its name */
 #define LEAST_UNIFORM 1e-5
 
 enum { LOGIT_LAMBDA, LOGIT_BLUR, LOGIT_LIKENESS, SHARES };
@@ -287,7 +288,7 @@ static rer_status add_flows(void *context, int64_t item, void *scratch, rer_erro
             fit->even += share - directed;
             if (directed > 1e-9) {
                 fit->counts[seen + k] += directed;
-                fit->gain[seen + k] -= log1p(-fmin(directed, 1 - 1e-6));
+                fit->gain[seen + k] += directed < .01 ? directed : -log1p(-fmin(directed, 1 - 1e-6));
             }
         }
     }
@@ -563,7 +564,8 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
     rer_status status = start == NULL ? sharp_weight(&weight, sample, error) : RER_OK;
     if (status == RER_OK)
         status = fit_from(&made, start != NULL ? FROM : EVEN, start, weight, &common, error);
-    if (status == RER_OK && start == NULL && common.pairs && sample->C > 2)
+    if (status == RER_OK && start == NULL && common.pairs && sample->C > 2 &&
+        sample->rows >= LABELS_A_CLASS * sample->C)
         status = fit_from(&other, DIRECTED, NULL, weight, &common, error);
     if (status == RER_OK && other.bias != NULL &&
         other.surprise + cost_of_flows(&other, sample) < made.surprise + cost_of_flows(&made, sample)) {

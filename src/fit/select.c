@@ -212,6 +212,8 @@ static double top_of(const grid_search *search)
 /* Few rows are enough for the choice; every candidate scores them all. */
 static int64_t rows_to_choose_by(const rer_row_sample *sample, const rer_run *run)
 {
+    if (run->N <= CHOICE_MOST) /* all of them: with other rows the choice would move */
+        return sample->count;
     return rer_min(sample->count, rer_max(CHOICE_LEAST, rer_min(CHOICE_MOST, run->N / CHOICE_SHARE)));
 }
 

@@ -83,9 +83,9 @@ static void set_ratios(rer_result *result, const rer_ratio_sums *sums)
     summary->eta = sums->n > 0 ? rer_noise_rate(summary->chi0, summary->chi_rand) : NAN;
 }
 
-/* What all labels sum up to; and what cannot be known: if the odds of every label were ODDS_UNSURE times lower, or higher.
- * Of labels that people gave to CIFAR-10 (CIFAR-10N, five files), 20 Newsgroups and Fashion-MNIST, that covers the
- * judges' counts; half of it misses three of the five files (docs/detection.md). */
+/* What all labels sum up to; and what cannot be known: the same if the odds of every label were ODDS_UNSURE times lower,
+ * or higher. That covers the judges' counts of Fashion-MNIST, 20 Newsgroups and the five files of CIFAR-10N; 3 misses the
+ * first of them, 2 four of the five files as well (docs/detection.md). */
 #define ODDS_UNSURE 4.0
 
 static double logistic(double x)

@@ -19,7 +19,6 @@
 #define FAR 4.0
 #define TAIL .03
 #define SAMPLE 16384
-#define AT_HOME 1.1   /* as near to its class's rows as a typical row of it */
 #define LEAST_ROWS 30 /* of fewer, nothing can be said of a tail */
 
 typedef struct outlier_scale {
@@ -106,11 +105,8 @@ static void judge_row(rer_result *result, const outlier_scale *scale, int64_t ro
     double best = best_error(result, row), margin = (double)result->margin[row];
     double z = scale->spread > 0 && best > 0 ? (log(best) - scale->center) / scale->spread : 0;
     double far = z > 0 ? 1 / (1 + pow(FAR / z, 8)) : 0, unlike = share_below(scale, margin);
-    bool alone = (result->flags[row] & RER_FLAG_OUTLIER) != 0; /* by the second look, which may also see its kind: */
-    int64_t look = rer_look_at(result, row);
-    bool at_home = look >= 0 && !alone && (double)result->looks.nearness[look] <= AT_HOME;
-    result->margin[row] = (float)fmax(fmax(far, unlike), alone ? .5 : 0);
-    if (alone || far >= .5 || (unlike >= .5 && margin > scale->tail && !at_home)) {
+    result->margin[row] = (float)fmax(far, unlike);
+    if (far >= .5 || (unlike >= .5 && margin > scale->tail)) {
         result->flags[row] |= RER_FLAG_OUTLIER;
         result->summary.n_outliers++;
     }

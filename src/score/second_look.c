@@ -360,15 +360,6 @@ static float nearness_of(const look *l, int64_t query, int32_t suggested)
     return NAN;
 }
 
-/* Farther from every class than the oddest of the sampled rows. */
-static bool is_alone(const look *l, const float *local, int32_t classes)
-{
-    float least = INFINITY;
-    for (int32_t k = 0; k < classes; k++)
-        least = local[k] < least ? local[k] : least;
-    return classes == l->model->C && l->channel.edge[RER_LOCAL] > 0 && (double)least > l->channel.edge[RER_LOCAL];
-}
-
 /* What a person is told of the row. */
 static void keep_reasons(const look *l, int64_t query, int32_t suggested)
 {
@@ -426,8 +417,6 @@ static rer_status score_chunk(void *context, int64_t item, void *scratch, rer_er
             result->logit[row] = (float)rer_channel_wrong(&state[i], &l->channel, block.code[i]);
             keep_reasons(l, first + i,
                          rer_channel_suggest(&state[i], &l->channel, classes == C ? z : NULL, block.code[i]));
-            if (is_alone(l, local, classes))
-                result->flags[row] |= RER_FLAG_OUTLIER;
         }
     }
     return status;
