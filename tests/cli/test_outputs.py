@@ -32,7 +32,7 @@ class Outputs(CliCase):
         self.assertEqual(list(self.samples()[0]), [
             "index", "given_label", "predicted_label", "rer", "mistakenness", "label_score", "is_label_issue",
             "own_error", "best_other_error", "suggested_label", "suggestion_probability",
-            "outlier_score", "is_outlier"])
+            "outlier_score", "is_outlier", "nearest_rows"])
         self.assertEqual(list(self.classes()[0]), [
             "label", "n", "chi", "noise_rate", "n_issues", "most_confused_with", "own_error"])
 
@@ -65,6 +65,12 @@ class Outputs(CliCase):
         np.testing.assert_array_equal(issue, mistakenness > summary["threshold"])
         np.testing.assert_array_equal(same, own <= other)
         np.testing.assert_allclose(summary["expected_wrong"], mistakenness[issue].sum(), rtol=1e-5, atol=1e-9)
+        odds = mistakenness / np.maximum(1 - mistakenness, 1e-15)  # of a printed 1 they would be infinite
+        for name, factor in (("noise_low", 1 / 4), ("noise_rate", 1), ("noise_high", 4)):
+            np.testing.assert_allclose(summary[name], (factor * odds / (1 + factor * odds)).mean(), rtol=1e-4)
+        for row, flagged in zip(rows, issue):
+            near = [int(text) for text in row["nearest_rows"].split()]
+            self.assertEqual((len(near), len(set(near)), int(row["index"]) in near), (10, 10, False) if flagged else (0, 0, False))
         self.assertEqual([budget["n"] for budget in summary["budgets"]],
                          [n for n in (10, 50, 100, 500) if n <= len(rows)])
         for budget in summary["budgets"]:

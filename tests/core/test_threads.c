@@ -26,7 +26,7 @@ static const made_settings mixture = {.N = 4300,
                                       .seed = 5};
 /* Fewer rows than features: scored in double; more classes than a tile. */
 static const made_settings few_rows = {.N = 50, .D = 90, .C = 4, .seed = 6};
-static const made_settings many_classes = {.N = 4700, .D = 6, .C = 2300, .separation = 6, .seed = 7};
+static const made_settings many_classes = {.N = 2300, .D = 6, .C = 1100, .separation = 6, .seed = 7};
 
 static uint64_t bits_of(double value)
 {
@@ -80,6 +80,12 @@ static bool same_summary(const rer_summary *a, const rer_summary *b)
         {a->chi0, b->chi0},
         {a->chi_rand, b->chi_rand},
         {a->noise_rate, b->noise_rate},
+        {a->noise_low, b->noise_low},
+        {a->noise_high, b->noise_high},
+        {a->eta, b->eta},
+        {a->difficulty, b->difficulty},
+        {a->expected_wrong, b->expected_wrong},
+        {(double)a->n_outliers, (double)b->n_outliers},
         {a->threshold, b->threshold},
         {a->error_rate, b->error_rate},
         {a->shrinkage, b->shrinkage},
@@ -109,6 +115,19 @@ static bool same_classes(const rer_result *a, const rer_result *b)
     return a->n_pairs == b->n_pairs && memcmp(a->pairs, b->pairs, (size_t)a->n_pairs * sizeof *a->pairs) == 0;
 }
 
+static bool same_looks(const rer_result *a, const rer_result *b)
+{
+    const rer_looks *p = &a->looks, *q = &b->looks;
+    size_t count = (size_t)p->count;
+    if ((a->proposed == NULL) != (b->proposed == NULL) || p->count != q->count)
+        return false;
+    if (a->proposed != NULL && memcmp(a->proposed, b->proposed, (size_t)a->N * sizeof(int32_t)) != 0)
+        return false;
+    return count == 0 || (memcmp(p->row, q->row, count * sizeof *p->row) == 0 &&
+                          memcmp(p->near, q->near, count * RER_NEAR_ROWS * sizeof *p->near) == 0 &&
+                          memcmp(p->nearness, q->nearness, count * sizeof *p->nearness) == 0);
+}
+
 /* What differs, or NULL. */
 static const char *difference(const rer_result *a, const rer_result *b)
 {
@@ -123,6 +142,8 @@ static const char *difference(const rer_result *a, const rer_result *b)
         return "suggestions";
     if (memcmp(a->flags, b->flags, (size_t)a->N) != 0)
         return "flags";
+    if (!same_looks(a, b))
+        return "what the second look found";
     if (!same_summary(&a->summary, &b->summary))
         return "the summary";
     return same_classes(a, b) ? NULL : "classes";

@@ -1,6 +1,6 @@
 /* Temperature and noise rate of the labels seen against a dense grid search written out plainly,
  * and against the truth where the labels are made by the model itself. */
-#include "judge/likelihood.h"
+#include "fit/label_fit.h"
 
 #include "made_data.h"
 
@@ -88,7 +88,7 @@ static void search_grid(rer_label_fit *best, const labels_seen *labels, double t
         posteriors(p, labels, center.temperature * exp(log_t));
         for (double eta = center.noise - eta_range; eta <= center.noise + eta_range; eta += eta_step) {
             double value = eta >= 0 && eta <= 1 ? likelihood(p, labels, eta) : -INFINITY;
-            if (value > best->likelihood)
+            if (value > best->objective)
                 *best = (rer_label_fit){center.temperature * exp(log_t), eta, value};
         }
     }
@@ -111,19 +111,18 @@ static void check_fit(const labels_seen *labels, double around)
     double *scratch = malloc((size_t)labels->rows * sizeof(double));
     double *p = calloc((size_t)labels->rows, sizeof(double));
     assert_true(scratch != NULL && p != NULL);
-    rer_label_fit grid = {.temperature = around, .noise = .5, .likelihood = -INFINITY};
+    rer_label_fit grid = {.temperature = around, .noise = .5, .objective = -INFINITY};
     search_grid(&grid, labels, 3, .05, .5, .01);
     search_grid(&grid, labels, .06, .002, .012, .0005);
     rer_label_problem problem = problem_of(labels, scratch);
     rer_label_fit fit = rer_fit_labels(&problem);
-    assert_true(fabs(rer_noise_at(&problem, fit.temperature) - fit.noise) < 1e-9);
     posteriors(p, labels, fit.temperature);
     double honest = likelihood(p, labels, fit.noise);
     /* It says what it has, and it has at least what the grid finds. */
-    if (!(fabs(fit.likelihood - honest) < 1e-6) || !(honest > grid.likelihood - 1e-6) ||
+    if (!(fabs(fit.objective - honest) < 1e-6) || !(honest > grid.objective - 1e-6) ||
         !(fabs(log(fit.temperature / grid.temperature)) < .01) || !(fabs(fit.noise - grid.noise) < .002))
         fail_msg("t %g eta %g likelihood %.7f (really %.7f), but a grid finds t %g eta %g likelihood %.7f",
-                 fit.temperature, fit.noise, fit.likelihood, honest, grid.temperature, grid.noise, grid.likelihood);
+                 fit.temperature, fit.noise, fit.objective, honest, grid.temperature, grid.noise, grid.objective);
     free(scratch);
     free(p);
 }
@@ -166,7 +165,7 @@ static void test_no_information(void **state)
         labels.d2[i] = 0;
     rer_label_problem problem = problem_of(&labels, scratch);
     rer_label_fit fit = rer_fit_labels(&problem);
-    assert_true(isfinite(fit.temperature) && isfinite(fit.likelihood) && fit.noise >= 0 && fit.noise <= 1);
+    assert_true(isfinite(fit.temperature) && isfinite(fit.objective) && fit.noise >= 0 && fit.noise <= 1);
     free_labels(&labels);
 }
 
@@ -188,14 +187,51 @@ static void test_robust(void **state)
     }
     rer_label_problem problem = problem_of(&labels, scratch);
     rer_label_fit fit = rer_fit_robust(&problem, false);
-    if (!(fabs(fit.likelihood - highest) < 1e-5) || !(fabs(log(fit.temperature / at)) < .05))
-        fail_msg("t %g mean %g, but a grid finds t %g mean %g", fit.temperature, fit.likelihood, at, highest);
+    if (!(fabs(fit.objective - highest) < 1e-5) || !(fabs(log(fit.temperature / at)) < .05))
+        fail_msg("t %g mean %g, but a grid finds t %g mean %g", fit.temperature, fit.objective, at, highest);
     free_labels(&labels);
+}
+
+/* A rough search has the mean nearly right, and says it as it is. */
+static void test_roughly(void **state)
+{
+    (void)state;
+    labels_seen labels = make_labels(600, 5, .5, .2, 1, 4);
+    double scratch[600], p[600], mean = 0;
+    rer_label_problem problem = problem_of(&labels, scratch);
+    rer_label_fit best = rer_fit_robust(&problem, false), rough = rer_fit_robust(&problem, true);
+    posteriors(p, &labels, rough.temperature);
+    for (int64_t i = 0; i < labels.rows; i++)
+        mean += pow(p[i], .7) / (double)labels.rows;
+    assert_true(fabs(rough.objective - mean) < 1e-6);
+    assert_true(rough.objective > best.objective - 2e-4 && rough.objective < best.objective + 1e-6);
+    free_labels(&labels);
+}
+
+static void test_parabola(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    for (int i = 0; i < 100; i++) {
+        double top = 10 * made_normal(&seed), bend = .1 + made_uniform(&seed), height = made_normal(&seed);
+        double x[3] = {top - .1 - made_uniform(&seed), 0, top + .1 + made_uniform(&seed)}, y[3];
+        x[1] = x[0] + (x[2] - x[0]) * (.1 + .8 * made_uniform(&seed));
+        for (int j = 0; j < 3; j++)
+            y[j] = height - bend * (x[j] - top) * (x[j] - top);
+        double got = rer_parabola_top(x, y);
+        if (!(fabs(got - top) < 1e-9 * (1 + fabs(top)) / bend))
+            fail_msg("the top is at %.12g, not at %.12g", got, top);
+    }
+    static const double x[] = {1, 2, 4};
+    assert_true(rer_parabola_top(x, (double[]){1, 1, 1}) == 2);   /* flat */
+    assert_true(rer_parabola_top(x, (double[]){1, 2, 4}) == 2);   /* a line */
+    assert_true(rer_parabola_top(x, (double[]){1, 5, 8.9}) == 2); /* its top is beyond the last */
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_grid), cmocka_unit_test(test_finds_the_truth),
-                                       cmocka_unit_test(test_no_information), cmocka_unit_test(test_robust)};
-    return cmocka_run_group_tests_name("judge.likelihood", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_grid),   cmocka_unit_test(test_finds_the_truth),
+                                       cmocka_unit_test(test_no_information), cmocka_unit_test(test_robust),
+                                       cmocka_unit_test(test_roughly),        cmocka_unit_test(test_parabola)};
+    return cmocka_run_group_tests_name("judge.objective", tests, NULL, NULL);
 }

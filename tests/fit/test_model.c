@@ -65,12 +65,13 @@ static void test_round_trip(void **state)
 static void test_lost_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {"centroid.root",    "centroid.mean",       "centroid.grand_mean",
-                                        "centroid.weight",  "centroid.in_double",  "class_sizes",
-                                        "class_names",      "channel.temperature", "channel.uniform",
-                                        "channel.likeness", "shrinkage",           "channel.slope",
-                                        "channel.offset",   "channel.pairs",       "rows",
-                                        "normalize",        "reconstructor",       "format"};
+    static const char *const names[] = {"centroid.root",   "centroid.mean",      "centroid.grand_mean",
+                                        "centroid.weight", "centroid.in_double", "class_sizes",
+                                        "class_names",     "channel.weight",     "channel.edge",
+                                        "channel.blur",    "channel.sharpness",  "channel.likeness",
+                                        "channel.uniform", "channel.pairs",      "channel.totals",
+                                        "channel.bias",    "shrinkage",          "rows",
+                                        "normalize",       "reconstructor",      "format"};
     made_data made = made_data_make(&rows);
     rer_dataset *data = made_data_wrap(&made);
     rer_options options;

@@ -77,9 +77,10 @@ def model(arrays, **changed):
     for name, (dtype, shape, content) in arrays.items():
         entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
-    metadata = {"format": "rer model 2", "reconstructor": "centroid", "normalize": "whiten",
-                "channel.temperature": "0.2", "channel.uniform": "0.01", "channel.likeness": "0", "channel.slope": "0.5",
-                "channel.offset": "-3", "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
+    metadata = {"format": "rer model 3", "reconstructor": "centroid", "normalize": "whiten",
+                "channel.weight": "0.1", "channel.edge": "9", "channel.blur": "0.02", "channel.sharpness": "0.2",
+                "channel.likeness": "0", "channel.uniform": "0.01", "channel.pairs": "0", "shrinkage": "0.1",
+                "rows": "10", "features": "3", "class_names": '["a","b"]',
                 "centroid.weight": "0.1", "centroid.in_double": "0"}
     header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
     return struct.pack("<Q", len(header)) + header + data
@@ -91,14 +92,16 @@ def doubles(*values):
 
 centroid = {
     "class_sizes": ("I64", [2], struct.pack("<2q", 4, 6)),
+    "channel.totals": ("F64", [2], doubles(4, 6)),
+    "channel.bias": ("F32", [2], struct.pack("<2f", 1.4, 1.8)),
     "centroid.mean": ("F64", [2, 3], doubles(0, 0, 1, 1, 0, 0)),
     "centroid.grand_mean": ("F64", [3], doubles(.5, 0, .5)),
     "centroid.root": ("F64", [3, 3], doubles(1, 0, 0, .1, 1, 0, .1, .1, 1)),
 }
 put("model", "centroid", model(centroid))
 put("model", "double", model(centroid, **{"centroid.in_double": "1"}))
-put("model", "identity", model({k: v for k, v in centroid.items() if k != "centroid.root"}, normalize="unit"))
-pairs = {"channel.counts": ("F64", [2, 2], doubles(4, 1, 1, 6)), "channel.totals": ("F64", [2], doubles(5, 7))}
+put("model", "identity", model({k: v for k, v in centroid.items() if k != "centroid.root"}, normalize="unit", shrinkage="nan"))
+pairs = {"channel.counts": ("F64", [2, 2], doubles(0, 1, 1, 0)), "channel.totals": ("F64", [2], doubles(5, 7))}
 put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
 put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
                                 **{"channel.pairs": "1"}))

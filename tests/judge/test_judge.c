@@ -51,10 +51,7 @@ static rer_result *make_result(void)
     result->flags = zeros(ROWS, 1);
     result->names = zeros(CLASSES, sizeof(char *));
     result->model = zeros(1, sizeof *result->model);
-    *result->model = (rer_model){.C = CLASSES,
-                                 .N = ROWS,
-                                 .reconstructor = rer_reconstructor_named("centroid"),
-                                 .channel = {.noise_rate = .2, .noise_low = .15, .noise_high = .3}};
+    *result->model = (rer_model){.C = CLASSES, .N = ROWS, .reconstructor = rer_reconstructor_named("centroid")};
     for (int c = 0; c < CLASSES; c++) {
         result->names[c] = strdup((const char *[]){"ant", "bee", "cat", "dog", "eel", "fox"}[c]);
         assert_non_null(result->names[c]);
@@ -105,7 +102,7 @@ static rer_result *judge(const char *option, const char *value)
     rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
     if (option != NULL)
         assert_int_equal(rer_options_set(&result->options, option, value, &error), RER_OK);
-    if (rer_judge(result, result->model, &sums, &error) != RER_OK)
+    if (rer_judge(result, &sums, &error) != RER_OK)
         fail_msg("%s", error.message);
     return result;
 }
@@ -127,38 +124,72 @@ static void test_summary(void **state)
     assert_near("best error", summary->best_error, 1.5);
     assert_near("second error", summary->second_error, 2.5);
     assert_near("eta", summary->eta, 1.0 / 3);
-    assert_near("noise rate", summary->noise_rate, .2); /* the channel's */
-    assert_near("noise rate, low", summary->noise_low, .15);
-    assert_near("noise rate, high", summary->noise_high, .3);
     assert_near("chi", summary->chi, summary->chi_all.mean);
     rer_result_free(result);
 }
 
-/* The paper's reconstructors have the paper's noise rate; other data has the mean of its labels'. */
-static void test_other_noise_rates(void **state)
+/* The share of wrong labels that odds `factor` times as high come to. */
+static double share_wrong(const rer_result *result, double factor)
+{
+    double sum = 0, n = 0;
+    for (int64_t i = 0; i < ROWS; i++)
+        if (is_judged(result, i)) {
+            double odds = factor * mistakenness(result, i) / (1 - mistakenness(result, i));
+            sum += odds / (1 + odds);
+            n++;
+        }
+    return sum / n;
+}
+
+static void check_noise_rate(const rer_result *result)
+{
+    const rer_summary *summary = &result->summary;
+    static const double factor[] = {.25, 1, 4};
+    double got[] = {summary->noise_low, summary->noise_rate, summary->noise_high};
+    for (int i = 0; i < 3; i++) {
+        double want = share_wrong(result, factor[i]);
+        if (!(fabs(got[i] - want) < 1e-6)) /* logits are floats */
+            fail_msg("at odds %g times as high the noise rate is %.9g instead of %.9g", factor[i], got[i], want);
+    }
+    assert_true(summary->noise_low > .01 && summary->noise_low < .9 * summary->noise_rate);
+    assert_true(summary->noise_high < .9 && summary->noise_high > 1.1 * summary->noise_rate);
+}
+
+/* The same whatever the labels were judged by, and where there is no model of these rows. */
+static void test_noise_rate(void **state)
+{
+    (void)state;
+    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
+    rer_result *result = judge(NULL, NULL);
+    check_noise_rate(result);
+    rer_result_free(result);
+    result = make_result();
+    result->model->reconstructor = rer_reconstructor_named("published");
+    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    check_noise_rate(result);
+    rer_result_free(result);
+    result = make_result();
+    rer_model *model = result->model;
+    result->model = NULL;
+    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    check_noise_rate(result);
+    rer_result_free(result);
+    rer_model_free(model);
+}
+
+/* Rows without any ratio have no noise rate. */
+static void test_nothing_judged(void **state)
 {
     (void)state;
     rer_result *result = make_result();
-    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
-    rer_model *model = result->model;
-    double mean = 0, n = 0;
-    model->reconstructor = rer_reconstructor_named("published");
-    assert_int_equal(rer_judge(result, model, &sums, NULL), RER_OK);
-    assert_near("noise rate", result->summary.noise_rate, 1.0 / 3);
-    assert_true(isnan(result->summary.noise_low) && isnan(result->summary.noise_high));
-    rer_result_free(result);
-    result = make_result();
-    model = result->model;
-    result->model = NULL;
+    rer_ratio_sums sums = {0};
     for (int64_t i = 0; i < ROWS; i++)
-        if (is_judged(result, i)) {
-            mean += mistakenness(result, i);
-            n++;
-        }
-    assert_int_equal(rer_judge(result, model, &sums, NULL), RER_OK);
-    assert_true(fabs(result->summary.noise_rate - mean / n) < 1e-6);
+        result->own[i] = result->logit[i] = NAN;
+    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    const rer_summary *summary = &result->summary;
+    assert_true(isnan(summary->noise_rate) && isnan(summary->noise_low) && isnan(summary->noise_high));
+    assert_int_equal(summary->n_issues, 0);
     rer_result_free(result);
-    rer_model_free(model);
 }
 
 /* Moments by raw powers, unlike the two passes of the code. */
@@ -434,12 +465,12 @@ static void test_notes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),        cmocka_unit_test(test_other_noise_rates),
+        cmocka_unit_test(test_summary),        cmocka_unit_test(test_noise_rate),
         cmocka_unit_test(test_moments),        cmocka_unit_test(test_error_rate_and_entropy),
         cmocka_unit_test(test_classes),        cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_thresholds),     cmocka_unit_test(test_budget),
         cmocka_unit_test(test_samples),        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_expected_wrong),
+        cmocka_unit_test(test_expected_wrong), cmocka_unit_test(test_nothing_judged),
     };
     return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
 }

@@ -201,8 +201,10 @@ static void assert_same(const rer_result *a, const rer_result *b)
     size_t rows = (size_t)a->N;
     rer_summary left = a->summary, right = b->summary;
     assert_int_equal(a->N, b->N);
-    const void *left_columns[] = {a->given, a->suggested, a->own, a->other, a->logit, a->outlier_score, a->flipped};
-    const void *right_columns[] = {b->given, b->suggested, b->own, b->other, b->logit, b->outlier_score, b->flipped};
+    const void *left_columns[] = {a->given, a->suggested,     a->own,     a->other,
+                                  a->logit, a->outlier_score, a->flipped, a->proposed};
+    const void *right_columns[] = {b->given, b->suggested,     b->own,     b->other,
+                                   b->logit, b->outlier_score, b->flipped, b->proposed};
     for (size_t i = 0; i < sizeof left_columns / sizeof *left_columns; i++) {
         assert_true((left_columns[i] == NULL) == (right_columns[i] == NULL));
         if (left_columns[i] != NULL)
@@ -210,6 +212,14 @@ static void assert_same(const rer_result *a, const rer_result *b)
     }
     assert_memory_equal(a->flags, b->flags, rows);
     assert_memory_equal(a->classes, b->classes, (size_t)a->C * sizeof *a->classes);
+    assert_int_equal(a->looks.count, b->looks.count);
+    if (a->options.probability == RER_CHANNEL) {
+        size_t looked = (size_t)a->looks.count;
+        assert_true(looked > 0);
+        assert_memory_equal(a->looks.row, b->looks.row, looked * sizeof *a->looks.row);
+        assert_memory_equal(a->looks.near, b->looks.near, looked * RER_NEAR_ROWS * sizeof *a->looks.near);
+        assert_memory_equal(a->looks.nearness, b->looks.nearness, looked * sizeof *a->looks.nearness);
+    }
     left.seconds = right.seconds = (rer_seconds){0};
     left.peak_memory = right.peak_memory = 0;
     assert_memory_equal(&left, &right, sizeof left);

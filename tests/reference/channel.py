@@ -1,196 +1,202 @@
-"""The noise channel of docs/methods.md once more, plainly and in double: what the labels seen say of
-each label, given left-out squared errors d2 [N, C] of all rows and the labels y [N]."""
+"""The noise channel of src/channel/channel.c as its head comment has it, plainly and in double, and the likeliest one
+by scipy: nothing of how the C code searches.
+
+Letters as there: evidence E_j [N, C], labels y [N], log_n [C]; t_j, lambda, e, v, u, beta [C], A [C true, C seen]."""
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.optimize import minimize
+from scipy.special import expit, logit, softmax
 
-import prototype
-
-SHARPNESS, GAIN, POWER, PSEUDO, ROUNDS, SEARCH_ROUNDS, BEYOND, ONE_WAY = 2, .02, .7, 10, 16, 36, 2, .5
-WEIGHT_ROUNDS, LABELS_A_CLASS, FACTOR, STEADYING, UNCERTAIN = 30, 20, 1.0595, 50, .05
+FEW, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 1e-5, .01, 4, 5000
 
 
-def golden(f, low, high, steps):
-    r = (5 ** .5 - 1) / 2
-    x = [high - r * (high - low), low + r * (high - low)]
-    y = [f(x[0]), f(x[1])]
-    for _ in range(steps):
-        if y[0] > y[1]:
-            high, x[1], y[1] = x[1], x[0], y[0]
-            x[0] = high - r * (high - low)
-            y[0] = f(x[0])
-        else:
-            low, x[0], y[0] = x[0], x[1], y[1]
-            x[1] = low + r * (high - low)
-            y[1] = f(x[1])
-    return x[0] if y[0] > y[1] else x[1]
+class Channel:
+    """Numbers of a channel; flows: {(true, seen): rate}, what goes one way from class to class."""
+
+    def __init__(self, t, lam, e, v, u, beta, flows=()):
+        self.t, self.lam, self.e, self.v, self.u = np.atleast_1d(np.asarray(t, float)), lam, e, v, u
+        self.beta, self.flows = np.asarray(beta, float), dict(flows)
+
+    def rates(self):
+        C = len(self.beta)
+        A = np.full((C, C), self.u / (C - 1))
+        for (k, c), rate in self.flows.items():
+            A[k, c] += rate
+        leaving = [self.u + sum(r for (k, _), r in self.flows.items() if k == true) for true in range(C)]
+        A[np.diag_indices(C)] = np.maximum(LEAST_RIGHT, 1 - np.array(leaving))
+        return A
+
+    def scores(self, E, log_n, edge=None):
+        """z; what a row shows beyond the edge of its kind is worth what it would be there."""
+        z = np.tile(log_n + self.beta, (len(E[0]), 1))
+        for j, evidence in enumerate(E):
+            worth = np.ones(len(evidence))
+            if edge is not None and edge[j] > 0:
+                worth = np.minimum(1, edge[j] / np.maximum(evidence.min(1), 1e-300))
+            z -= (self.t[j] * worth)[:, None] * evidence
+        return z
+
+    def parts(self, E, y, log_n, edge=None):
+        """(z, p, b, 1 - p, G, sum_k p_k A_kc, A_kc [N, C], q)"""
+        i, z = np.arange(len(y)), self.scores(E, log_n, edge)
+        p, b = softmax(z, axis=1), softmax(self.lam * z, axis=1)
+        without, top = 1 - p, p.argmax(1)
+        others = p.copy()
+        others[i, top] = 0
+        without[i, top] = np.maximum(others.sum(1), 1e-300)  # where it has nearly everything, 1 - p cancels
+        odds = p / without
+        odds[i, y] = 0
+        A = self.rates()[:, y].T
+        G, S = odds.sum(1), (p * A).sum(1)
+        q = self.e * b[i, y] + (1 - self.e) * (self.v * p[i, y] * G + (1 - self.v) * S)
+        return z, p, b, without, G, S, A, np.maximum(q, 1e-300)
+
+    def wrong(self, E, y, log_n, edge=None):
+        """P(the label is wrong)"""
+        i = np.arange(len(y))
+        _, p, b, _, G, _, A, q = self.parts(E, y, log_n, edge)
+        flow = p * A
+        flow[i, y] = 0
+        return (self.e * b[i, y] * (1 - p[i, y]) + (1 - self.e) * (self.v * p[i, y] * G + (1 - self.v) * flow.sum(1))) / q
+
+    def draw(self, E, log_n, random):
+        """(true classes, labels): each row's class from its posterior, its label in one of the ways."""
+        z = self.scores(E, log_n)
+        pick = lambda P: (P.cumsum(1) < random.random((len(P), 1)) * P.sum(1, keepdims=True)).sum(1)
+        p = softmax(z, axis=1)
+        truth = pick(p)
+        others = p.copy()
+        others[np.arange(len(p)), truth] = 0
+        ways = pick(softmax(self.lam * z, axis=1)), pick(others), pick(self.rates()[truth])
+        blurred, alike = random.random(len(p)) < self.e, random.random(len(p)) < self.v
+        return truth, np.where(blurred, ways[0], np.where(alike, ways[1], ways[2]))
 
 
-def posterior(d2, log_n, t):
-    return softmax(log_n - t / 2 * d2, axis=1)
+# ---- the objective of src/channel/fit.c and its slope ------------------------------------------
+
+class Problem:
+    """Variables: log t_j, logit 2 lambda, logit e, logit v, beta [C], log u, log rates of the flows that are named."""
+
+    def __init__(self, E, y, log_n, flows=()):
+        self.E, self.y, self.log_n = [np.asarray(e, float) for e in E], np.asarray(y), np.asarray(log_n, float)
+        self.flows, self.C, self.kinds = list(flows), len(log_n), len(E)
+
+    def pack(self, channel):
+        rates = [np.log(max(channel.flows.get(pair, 0), 1e-6)) for pair in self.flows]
+        return np.r_[np.log(channel.t), logit(2 * channel.lam), logit(channel.e), logit(channel.v), channel.beta,
+                     np.log(max(channel.u, LEAST_U)), rates]
+
+    def unpack(self, x):
+        j, C = self.kinds, self.C
+        rates = np.exp(x[j + 4 + C:])
+        return Channel(t=np.exp(x[:j]), lam=expit(x[j]) / 2, e=expit(x[j + 1]), v=expit(x[j + 2]),
+                       u=np.exp(x[j + 3 + C]), beta=x[j + 3:j + 3 + C], flows=zip(self.flows, rates))
+
+    def bounds(self):
+        return [(None, None)] * self.kinds + [(-20, 20)] * 3 + [(None, None)] * self.C + \
+            [(np.log(LEAST_U), np.log(.9))] + [(np.log(1e-6), np.log(.9))] * len(self.flows)
+
+    def __call__(self, x):
+        """- log likelihood and log priors, and the slope"""
+        c, y, C, j = self.unpack(x), self.y, self.C, self.kinds
+        i = np.arange(len(y))
+        z, p, b, without, G, S, A, q = c.parts(self.E, y, self.log_n)
+        pc, bc = p[i, y], b[i, y]
+        clear, alike = (1 - c.e) * (1 - c.v) / q, (1 - c.e) * c.v / q
+        own = np.zeros_like(p)
+        own[i, y] = 1
+        by_p = np.where(own > 0, G[:, None], pc[:, None] / without ** 2)  # d (p_c G) / d p
+        slope = clear[:, None] * p * (A - S[:, None]) + (c.e * bc * c.lam / q)[:, None] * (own - b) \
+            + alike[:, None] * p * (by_p - (p * by_p).sum(1, keepdims=True))
+        out = np.zeros(len(x))
+        out[:j] = [-t * (slope * e).sum() for t, e in zip(c.t, self.E)]
+        out[j] = (c.e * bc / q * (z[i, y] - (b * z).sum(1))).sum() * c.lam * (1 - 2 * c.lam)
+        out[j + 1] = ((bc - (1 - c.v) * S - c.v * pc * G) / q).sum() * c.e * (1 - c.e)
+        out[j + 2] = ((1 - c.e) * (pc * G - S) / q).sum() * c.v * (1 - c.v)
+        out[j + 3:j + 3 + C] = slope.sum(0)
+        held = c.rates().diagonal() <= LEAST_RIGHT
+        out[j + 3 + C] = c.u * (clear * ((1 - pc) / (C - 1) - np.where(held[y], 0, pc))).sum()
+        for at, (k, seen) in enumerate(self.flows):
+            gain = (clear * p[:, k])[y == seen].sum() - (0 if held[k] else (clear * p[:, k])[y == k].sum())
+            out[j + 4 + C + at] = c.flows[k, seen] * gain
+        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits
+        two = 2 * c.lam
+        prior = np.log(two) + np.log1p(-two) - (c.beta ** 2).sum() / 2
+        out[j] += 1 - 2 * two
+        for at, share in ((j + 1, c.e), (j + 2, c.v)):
+            prior += np.log(share) + FEW * np.log1p(-share)
+            out[at] += 1 - share - FEW * share
+        out[j + 3:j + 3 + C] -= c.beta
+        return -np.log(q).sum() - prior, -out
+
+    def unit(self):
+        """t at which the two nearest classes of a median row are a nat apart, for the first evidence."""
+        near = np.sort(self.E[0], axis=1)
+        gap = np.median(near[:, 1] - near[:, 0])
+        return 1 / gap if gap > 0 else 1
+
+    def search(self, starts):
+        best = None
+        for start in starts:
+            found = minimize(self, self.pack(start), jac=True, method="L-BFGS-B", bounds=self.bounds(),
+                             options={"maxiter": 2000, "maxfun": 4000, "ftol": 1e-12, "gtol": 1e-4, "maxcor": 30})
+            if best is None or found.fun < best.fun:
+                best = found
+        return self.unpack(best.x), best.fun
+
+    def spread(self, channel, step=1e-4):
+        """Standard errors of the variables: the objective's curvature, turned over."""
+        x = self.pack(channel)
+        H = np.array([(self(x + d)[1] - self(x - d)[1]) / (2 * step) for d in step * np.eye(len(x))])
+        return np.sqrt(np.diag(np.linalg.inv((H + H.T) / 2)))
+
+    def starts(self):
+        """Sharp and flat posteriors, and mistakes of each kind."""
+        for nats in (1, 3, 8):
+            for e, v, u in ((.1, .05, .05), (.02, .02, .2), (.02, .2, .02), (.3, .02, .02)):
+                t = np.r_[nats * self.unit(), [.5 / max(e[np.arange(len(self.y)), self.y].mean(), 1e-9)
+                                               for e in self.E[1:]]]
+                yield Channel(t, .25, e, v, u, np.zeros(self.C), {pair: .1 for pair in self.flows})
 
 
-def robust_temperature(d2, y, log_n, near, inverse=None):
-    """Where mean p_y^q is highest or, with T^-1, what it would be over the true labels."""
-    i, weight = np.arange(len(y)), np.eye(d2.shape[1])[y] if inverse is None else inverse[y]
-    f = lambda u: -np.mean((weight * posterior(d2, log_n, np.exp(u)) ** POWER).sum(1))
-    grid = np.log(near) + np.linspace(-2, 4, 25)
-    best = grid[np.argmin([f(u) for u in grid])]
-    return np.exp(minimize_scalar(f, bounds=(best - .3, best + .3), method="bounded", options={"xatol": 1e-5}).x)
+def cost_of_flow(N, C):
+    return np.log(max(C - 1, 1)) + np.log(N) / 2
 
 
-def fit_channel(d2, y, log_n, t, mutual=False, search=True, T=None, rounds=ROUNDS):
-    """(t, w [N, C], T_kc of each row [N, C] left out, likelihood, counts [true, seen])"""
-    (N, C), i = d2.shape, np.arange(len(y))
-    if T is None:
-        T = np.full((N, C), .1 / (C - 1))
-        T[i, y] = .9
-    p = posterior(d2, log_n, t)
-    seen = np.eye(C)[y]
-    for r in range(rounds):
-        if search and r % 5 == 0:
-            value = lambda u: np.mean(np.log((posterior(d2, log_n, np.exp(u)) * T).sum(1)))
-            t = np.exp(golden(value, np.log(t) - 1, np.log(t) + 1, 6 if r <= 5 else 14))
-            p = posterior(d2, log_n, t)
-        w = p * T
-        likelihood = np.mean(np.log(w.sum(1)))
-        w /= w.sum(1, keepdims=True)
-        counts, n = w.T @ seen, w.sum(0)
-        noise = 1 - w[i, y].mean()
-        prior = np.full((C, C), PSEUDO * noise / (C - 1))
-        np.fill_diagonal(prior, PSEUDO * (1 - noise))
-        if mutual:
-            both = counts + counts.T + 2 * PSEUDO * noise / (C - 1)
-            sizes = n[:, None] + n[None] + 2 * PSEUDO
-            rates = both / sizes
-            np.fill_diagonal(rates, 0)
-            T = np.maximum(both[:, y].T - w, 1e-12) / sizes[:, y].T
-            T[i, y] = np.maximum(1 - rates.sum(1), .05)[y]
-        else:
-            A = counts + prior
-            T = np.maximum(A[:, y].T - w, 1e-12) / (n + PSEUDO - w)
-    return t, w, T, likelihood, counts + prior
+# ---- all of it, for tables of detection --------------------------------------------------------
+
+def find_flows(E, y, log_n):
+    """Pairs (true, seen) that may be flows: at a sharp posterior, rates far above those of the other classes."""
+    C = len(log_n)
+    z = log_n - 5 * Problem([E], y, log_n).unit() * E
+    p = softmax(z, axis=1)
+    seen = np.array([p[y == c].sum(0) for c in range(C)]).T  # [true, seen]
+    rate = seen / np.maximum(p.sum(0), 1)[:, None]
+    np.fill_diagonal(rate, 0)
+    best = rate.argmax(1)
+    return [(k, c) for k, c in enumerate(best) if rate[k, c] > .03 and rate[k, c] > 4 * rate[k].sum() / C]
 
 
-def share_wrong(odds, doubt, alike=0):
-    return max(0, (odds - doubt) / (1 - doubt * (1 + alike)))
-
-
-def fit_noise(d2, y, log_n, near):
-    """(P(wrong) [N] and doubt of the robust fit, [(odds, doubt)] around the corrected temperature: -1, 0, 1)"""
-    i, C = np.arange(len(y)), d2.shape[1]
-    doubt = lambda t: 1 - posterior(d2, log_n, t).max(1).mean()
-    t = robust_temperature(d2, y, log_n, near)
-    _, w, T, _, A = fit_channel(d2, y, log_n, t, search=False)
-    wrong, first = 1 - w[i, y], doubt(t)
-    for _ in range(2):
-        x = share_wrong(1 - w[i, y].mean(), doubt(t))
-        A = A + STEADYING * (np.eye(C) * (1 - x) + (1 - np.eye(C)) * x / (C - 1))
-        t = robust_temperature(d2, y, log_n, near, np.linalg.inv(A / A.sum(1, keepdims=True)))
-        _, w, T, _, A = fit_channel(d2, y, log_n, t, search=False, T=T, rounds=8)
-    around = {}
-    for f in (1, -1, 0):
-        _, w, T, _, _ = fit_channel(d2, y, log_n, t * FACTOR ** f, search=False, T=T, rounds=4)
-        around[f] = 1 - w[i, y].mean(), doubt(t * FACTOR ** f)
-    return wrong, first, around
-
-
-def likeness_parts(p, y):
-    """p_c, (1 - p_c) / (C - 1) and sum over k != c of p_k p_c / (1 - p_k): how likely the label c of each row is
-    where it is right, any other one, and one drawn from the posterior without the true class."""
-    i, rest = np.arange(len(y)), 1 - p
-    top = p.argmax(1)
-    below = p.copy()
-    below[i, top] = 0
-    rest[i, top] = below.sum(1)
-    own, each = p[i, y], p / np.maximum(rest, 1e-300)
-    each[i, y] = 0
-    return own, (1 - own) / (p.shape[1] - 1), own * each.sum(1)
-
-
-def mix(parts, weights, rounds):
-    parts = np.stack(parts, 1)
-    for _ in range(rounds):
-        shares = parts * weights
-        weights = (shares / np.maximum(shares.sum(1, keepdims=True), 1e-300)).mean(0)
-    return weights, np.mean(np.log(np.maximum((parts * weights).sum(1), 1e-300)))
-
-
-def fit_likeness(d2, y, log_n, near):
-    """(t, weights of the three parts, likelihood)"""
-    start = np.array([.9, .05, .05])
-    at = lambda u, w, rounds: mix(likeness_parts(posterior(d2, log_n, np.exp(u)), y), w, rounds)
-    grid = np.log(near) + .5 * np.arange(-1, 5)
-    tried = [at(u, start, WEIGHT_ROUNDS) for u in grid]
-    best = int(np.argmax([likelihood for _, likelihood in tried]))
-    weights = tried[best][0]
-    u = golden(lambda u: at(u, weights, WEIGHT_ROUNDS)[1], grid[best] - .5, grid[best] + .5, 6)
-    return np.exp(u), *at(u, weights, 2 * WEIGHT_ROUNDS)
-
-
-def likeness_logit(d2, y, log_n, t, u, v):
-    i, C = np.arange(len(y)), d2.shape[1]
-    log_p = log_softmax(log_n - t / 2 * d2, axis=1)
-    own, chance, alike = likeness_parts(np.exp(log_p), y)
-    others = np.exp(log_p)
-    others[i, y] = 0
-    by_chance = np.log(np.maximum(u * others.sum(1), 1e-300) / (C - 1)) - log_p[i, y]
-    return np.logaddexp(by_chance, np.log(np.maximum(v * alike / np.maximum(own, 1e-300), 1e-300))) - np.log(1 - u - v)
+def fit(E, y, log_n):
+    """The likelier of a channel without flows and one with those that pay for their names."""
+    one, worth = Problem([E], y, log_n).search(list(Problem([E], y, log_n).starts())[4:6])
+    flows = find_flows(E, y, log_n)
+    if flows:
+        problem = Problem([E], y, log_n, flows)
+        other, value = problem.search(list(problem.starts())[5:6])
+        if value + cost_of_flow(len(y), len(log_n)) * len(flows) < worth:
+            return other
+    return one
 
 
 def detect(d2, y):
-    """(mistakenness [N], noise rate, low, high, the channel)"""
-    (N, C), i = d2.shape, np.arange(len(y))
-    n = np.bincount(y, minlength=C).astype(float)
-    log_n = np.log(n)
-    L, t, eta = prototype.best_t(d2, y, n)
-    tl, shares, alike = fit_likeness(d2, y, log_n, t)
-    pairs, found_alike = C <= N // LABELS_A_CLASS, shares[1] + shares[2]
-    if pairs:
-        by_robust, doubt, around = fit_noise(d2, y, log_n, t)
-        least = max(share_wrong(by_robust.mean(), doubt), found_alike)
-        td, w, _, directed, A = fit_channel(d2, y, log_n, t, rounds=SEARCH_ROUNDS)
-        _, _, _, mutual, M = fit_channel(d2, y, log_n, t, mutual=True, rounds=SEARCH_ROUNDS)
-    else:
-        at = {f: robust_temperature(d2, y, log_n, t) * FACTOR ** f for f in (-1, 0, 1)}
-        around = {f: (prototype.likelihood(d2, y, n, at[f])[1], 1 - posterior(d2, log_n, at[f]).max(1).mean()) for f in at}
-    x = {f: share_wrong(*around[f], shares[2] / found_alike if found_alike > 0 else 0) for f in around}
-    noise = max(x[0], found_alike)
-    use = "directed" if pairs and directed > max(L, alike, mutual + GAIN) else "likeness" if alike > L + GAIN else "uniform"
-    found, eta = eta, max(eta, .5 / N)
-    if use == "directed":
-        t, any_kind = td, np.minimum(1, found * A.sum(1)[:, None] / (C - 1) / A)
-        mistakes = np.where(M.T < ONE_WAY * M, np.maximum(1 - A.T / A, any_kind), any_kind)
-        np.fill_diagonal(mistakes, 0)
-        wrong = (w * mistakes[:, y].T).sum(1)
-    elif pairs and least - found > max(BEYOND * doubt, found):
-        wrong = by_robust
-    elif use == "likeness":
-        parts = shares * np.stack(likeness_parts(posterior(d2, log_n, tl), y), 1)
-        wrong = 1 - parts[:, 0] / parts.sum(1)
-    else:
-        p = posterior(d2, log_n, t)[i, y]
-        wrong = eta * (1 - p) / (C - 1) / ((1 - eta) * p + eta * (1 - p) / (C - 1))
-    sharp = 1 if use == "directed" else SHARPNESS
-    bias, expected = np.broadcast_to(log_n, (N, C)), 0
-    if use == "directed":
-        totals = A.sum(1)
-        rate = A[:, y].T / totals
-        own_w = softmax(log_n + np.log(rate) - t / 2 * d2, axis=1)   # the row's part in the counts
-        left = np.maximum(A[:, y].T - own_w, 1e-12) / (totals - own_w)
-        bias = log_n + np.log(left) - np.log(left[i, y])[:, None]
-    if use == "likeness":
-        score = likeness_logit(d2, y, log_n, SHARPNESS * tl, shares[1], shares[2])
-    else:
-        z = bias - sharp * t / 2 * d2
-        z[i, y] = -np.inf
-        score = logsumexp(z, axis=1) + sharp * t / 2 * d2[i, y] - log_n[y]
-    if use == "uniform":
-        expected = np.log(eta / ((1 - eta) * (C - 1)))
-    loss = lambda v: (np.sum(np.logaddexp(0, v[0] * score + v[1]) - wrong * (v[0] * score + v[1]))
-                      + ((sharp * v[0] - 1) ** 2 + (v[1] - expected) ** 2) / 2)
-    best = minimize(loss, (1 / sharp, expected), method="Nelder-Mead",
-                    options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 4000}).x
-    low = (x[0] + noise) / 2 if x[0] < noise else min(x[-1], noise)
-    beside = UNCERTAIN * noise + 1.645 * np.sqrt(noise * (1 - noise) / N)
-    return (expit(best[0] * score + best[1]), noise, max(0, low - beside), min(1, max(x[1], noise) + beside), use)
+    """(mistakenness [N], noise rate, at odds 4 times lower, higher, flows) of left-out squared errors [N, C]; NaN: the
+    own error of a row alone in its class."""
+    y = np.asarray(y)
+    log_n = np.log(np.maximum(np.bincount(y, minlength=d2.shape[1]), 1e-9))
+    judged = np.flatnonzero(~np.isnan(d2).any(1))
+    some = np.random.default_rng(0).permutation(judged)[:SAMPLE]
+    channel, wrong = fit(d2[some], y[some], log_n), np.full(len(y), np.nan)
+    wrong[judged] = channel.wrong([d2[judged]], y[judged], log_n)
+    low, rate, high = (np.mean(expit(logit(np.clip(wrong[judged], 1e-300, 1 - 1e-16)) + shift))
+                       for shift in (-np.log(UNSURE), 0, np.log(UNSURE)))
+    return wrong, rate, low, high, sorted(channel.flows)

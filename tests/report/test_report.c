@@ -61,10 +61,11 @@ static void csv_follows_rfc_4180(void **state)
     char *samples = fixture_read(folder, "samples.csv"), *classes = fixture_read(folder, "classes.csv");
     assert_string_equal(
         samples, "index,given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,"
-                 "own_error,best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier\n"
-                 "0,\"a,b\",\"a,b\",0.25,0.5,0.5,false,0.5,2,,,,false\n"
-                 "1,\"say \"\"hi\"\"\nthere\",\"say \"\"hi\"\"\nthere\",0.25,0.5,0.5,true,0.5,2,class 2,,,false\n"
-                 "2,,\"a,b\",,,,false,,2,\"a,b\",0.5,,false\n");
+                 "own_error,best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier,"
+                 "nearest_rows\n"
+                 "0,\"a,b\",\"a,b\",0.25,0.5,0.5,false,0.5,2,,,,false,\n"
+                 "1,\"say \"\"hi\"\"\nthere\",\"say \"\"hi\"\"\nthere\",0.25,0.5,0.5,true,0.5,2,class 2,,,false,\n"
+                 "2,,\"a,b\",,,,false,,2,\"a,b\",0.5,,false,\n");
     assert_string_equal(classes,
                         "label,n,chi,noise_rate,n_issues,most_confused_with,own_error\n"
                         "\"a,b\",1,,0.25,0,,0\n\"say \"\"hi\"\"\nthere\",1,,0.25,0,,0\nclass 2,1,,0.25,0,,0\n");

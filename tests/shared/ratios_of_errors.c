@@ -49,7 +49,6 @@ int main(int argc, char **argv)
     int32_t C = (int32_t)strtol(argv[1], NULL, 10);
     int64_t N = strtoll(argv[2], NULL, 10);
     rer_result *result = calloc(1, sizeof *result);
-    rer_model model = {.C = C, .N = N, .reconstructor = rer_reconstructor_named("published")};
     rer_error error = {0};
     if (result == NULL)
         return 1;
@@ -63,13 +62,13 @@ int main(int argc, char **argv)
     result->flags = calloc((size_t)N, 1);
     float *errors = read_file(argv[3], N * C * (int64_t)sizeof(float));
     rer_ratio_sums sums = reduce(result, errors);
-    if (rer_judge(result, &model, &sums, &error) != RER_OK) {
+    if (rer_judge(result, &sums, &error) != RER_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         return 1;
     }
     const rer_summary *summary = &result->summary;
     printf("chi_avg %a\nchi0 %a\nchi_rand %a\neta_est %a\nthreshold %a\n", summary->chi, summary->chi0,
-           summary->chi_rand, summary->noise_rate, summary->threshold);
+           summary->chi_rand, summary->eta, summary->threshold);
     for (int64_t i = 0; i < N; i++)
         printf("%a\n", rer_result_sample(result, i).chi);
     free(errors);

@@ -88,7 +88,7 @@ def test_published(rer, shared, check):
         summary, chi, errors = rounds[0]
         line = [check("rel.dev.", np.abs(errors / known["error"] - 1).mean(), 0, .001),
                 check("Spearman", spearman(chi, known["chi"]), .995, 1)]
-        for name, theirs, bar in (("chi", "chi_avg", .001), ("noise_rate", "eta_est", .003),
+        for name, theirs, bar in (("chi", "chi_avg", .001), ("eta", "eta_est", .003),
                                   ("threshold", "threshold", .002)):
             line.append(check(name + " off by", summary[name] - float(known[theirs]), -bar, bar))
         if len(rounds) > 1:
@@ -104,7 +104,7 @@ def compare(rer, shared, check, run, *options):
     kind = run.rsplit(".", 1)[1]
     once, twice = (golden(shared, "food10_clip_b32.sym." + each)["chi"] for each in (kind, kind + "2"))
     line = []
-    for name, theirs in (("chi", "chi_avg"), ("chi0", "chi0"), ("chi_rand", "chi_rand"), ("noise_rate", "eta_est")):
+    for name, theirs in (("chi", "chi_avg"), ("chi0", "chi0"), ("chi_rand", "chi_rand"), ("eta", "eta_est")):
         line.append(check(name + " off by", summary[name] - float(known[theirs]), -CHI_BAR, CHI_BAR))
     if bad.any():
         line.append(check("AUROC %.4f, more by" % float(known["auroc"]), auroc(chi, bad) - float(known["auroc"]),
