@@ -68,9 +68,6 @@ static void print_findings(const cli_job *job)
                grouped(number, labels_of(summary, summary->noise_high)));
         printf(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
     }
-    printf("; %s %s flagged", grouped(number, summary->n_issues), summary->n_issues == 1 ? "is" : "are");
-    if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
-        printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
     printf(".\n");
     if (!isnan(summary->chi))
         printf("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
@@ -141,7 +138,7 @@ static int widest(const suspect_line *lines, int64_t count, size_t member, const
     return width;
 }
 
-/* What a look at the first few buys, over the table of them. */
+/* Where to begin, and what that buys. */
 static void print_budgets(const cli_job *job)
 {
     const rer_summary *summary = rer_result_summary(job->result);
@@ -151,13 +148,16 @@ static void print_budgets(const cli_job *job)
         first *= 10;
     if (first > summary->chi_all.n)
         first = summary->chi_all.n;
-    int64_t n_wrong = llround(rer_result_expected_wrong(job->result, first));
-    printf("Most suspicious: of the first %s about %s %s wrong", grouped(number, first), grouped(wrong, n_wrong),
-           n_wrong == 1 ? "is" : "are");
-    if (summary->n_issues > 0)
-        printf(", of the %s flagged about %s", grouped(number, summary->n_issues),
-               grouped(wrong, llround(summary->expected_wrong)));
-    printf(".\n");
+    if (summary->n_issues > 0) {
+        printf("Start with the %s flagged", grouped(number, summary->n_issues));
+        if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
+            printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
+        printf(": about %s are wrong; of", grouped(wrong, llround(summary->expected_wrong)));
+    } else {
+        printf("None is flagged; of");
+    }
+    printf(" the first %s about %s.\n", grouped(number, first),
+           grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
 }
 
 static void print_suspects(const cli_job *job)

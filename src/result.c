@@ -136,9 +136,7 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
         sample.outlier_score = (double)result->outlier_score[row];
     if (result->duplicate != NULL)
         sample.duplicates = result->duplicate[row];
-    sample.suggested = result->suggested[row];
-    if (result->proposed != NULL && result->proposed[row] >= 0)
-        sample.suggested = result->proposed[row];
+    sample.suggested = rer_suggested(result, row);
     sample.predicted = rer_predicted(result, row);
     set_near(&sample, result);
     sample.best_other_error = (double)result->other[row];

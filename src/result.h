@@ -54,6 +54,13 @@ static inline int64_t rer_labels_of(const rer_summary *summary, double share)
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };
 
+/* What is suggested for a row: by the second look or another detector where there is something, else the nearest class
+ * other than the given one. */
+static inline int32_t rer_suggested(const rer_result *result, int64_t row)
+{
+    return result->proposed != NULL && result->proposed[row] >= 0 ? result->proposed[row] : result->suggested[row];
+}
+
 /* Nearest class of all for a valid row: the given one where its error is not larger. */
 static inline int32_t rer_predicted(const rer_result *result, int64_t row)
 {

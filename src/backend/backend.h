@@ -62,9 +62,9 @@ typedef struct rer_channel_row {
     int32_t code;
 } rer_channel_row;
 
-/* d log q / d lambda, e, v */
+/* d log q / d lambda, e, v, and u where there are no rates */
 typedef struct rer_channel_slope {
-    double sharpness, blur, likeness;
+    double sharpness, blur, likeness, uniform;
 } rer_channel_slope;
 
 typedef struct rer_channel_kernels {

@@ -141,10 +141,9 @@ double rer_channel_right(const rer_channel_state *state, const rer_channel *chan
 {
     double evidence = channel->weight[RER_GLOBAL] * (double)value[0] + channel->weight[RER_OPINION] * (double)value[1];
     double z = (double)channel->bias[k] - evidence - (double)state->sums.top;
-    double all = 1 + state->sums.rest, own = exp(fmin(z, 0)), rest = fmax(all - own, 0);
-    if (z >= 0) /* it is the best one */
-        rest = state->sums.rest;
-    double logit = fmin(z, 0) - log(rest);
+    bool best = k == state->sums.best;
+    double rest = best ? state->sums.rest : 1 + state->sums.rest - exp(fmin(z, 0));
+    double logit = (best ? 0 : fmin(z, 0)) - log(fmax(rest, 1e-300));
     return fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN));
 }
 

@@ -35,9 +35,9 @@
 #define LABELS_A_CLASS 20 /* sampled; with fewer no flow could be worth its name */
 #define LEAST_UNIFORM 1e-5
 
-enum { LOGIT_LAMBDA, LOGIT_BLUR, LOGIT_LIKENESS, SHARES };
+enum { LOGIT_LAMBDA, LOGIT_BLUR, LOGIT_LIKENESS, LOGIT_UNIFORM, SHARES };
 
-/* Variables of the search: log t_j of the kinds that are there, the shares, beta [C]. */
+/* Variables of the search: log t_j of the kinds that are there, the shares (u only where there are no flows), beta [C]. */
 typedef struct channel_fit {
     const rer_channel_sample *sample;
     const rer_kernels *kernels;
@@ -80,6 +80,17 @@ static void set_channel(channel_fit *fit, const double *x)
     channel->likeness = fit->pairs ? logistic(share[LOGIT_LIKENESS]) : 0;
     for (int32_t k = 0; k < channel->C; k++)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
+    if (channel->counts != NULL || channel->right == NULL)
+        return;
+    channel->uniform = fmax(logistic(share[LOGIT_UNIFORM]), LEAST_UNIFORM);
+    for (int32_t k = 0; k < channel->C; k++)
+        channel->right[k] = (float)(1 - channel->uniform);
+}
+
+/* The channel's u becomes that of the search. */
+static void keep_uniform(channel_fit *fit)
+{
+    fit->x[fit->kinds + LOGIT_UNIFORM] = logit(fmin(fmax(fit->channel->uniform, LEAST_UNIFORM), .99));
 }
 
 /* ---- 2. the objective and its slope ------------------------------------------------------ */
@@ -140,6 +151,7 @@ static rer_status slope_of_rows(void *context, int64_t item, void *scratch, rer_
         slope->share[LOGIT_LAMBDA] += of_row.sharpness;
         slope->share[LOGIT_BLUR] += of_row.blur;
         slope->share[LOGIT_LIKENESS] += of_row.likeness;
+        slope->share[LOGIT_UNIFORM] += of_row.uniform;
         for (int j = 0; j < fit->kinds; j++)
             slope->weight[j] -= fit->kernels->dot_f32(evidence.value[j], z, C);
         for (int32_t k = 0; k < C; k++)
@@ -183,6 +195,7 @@ static void add_priors(channel_fit *fit, const double *x)
     }
     if (!fit->pairs)
         share[LOGIT_LIKENESS] = 0;
+    share[LOGIT_UNIFORM] *= channel->counts == NULL ? channel->uniform * (1 - channel->uniform) : 0;
     for (int32_t k = 0; k < fit->sample->C; k++) {
         double b = at[SHARES + k];
         fit->value += b * b / (2 * BETA_SPREAD * BETA_SPREAD);
@@ -305,6 +318,7 @@ static rer_status take_flows(channel_fit *fit, double cost, rer_error *error)
     for (int64_t k = 0; k < C; k++)
         labels += channel->totals[k] = fit->totals[k];
     channel->uniform = fmax(fit->even / fmax(labels, 1), LEAST_UNIFORM);
+    keep_uniform(fit);
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++) {
         channel->counts[i] = fit->gain[i] >= cost ? fit->counts[i] : 0;
         any = any || channel->counts[i] > 0;
@@ -414,6 +428,7 @@ static rer_status begin_rates(channel_fit *fit, double uniform, double directed,
     for (int64_t i = 0; i < fit->sample->rows; i++)
         channel->totals[fit->sample->code[i]] += 1;
     channel->uniform = uniform;
+    keep_uniform(fit);
     if (directed > 0)
         status = rer_allocate(&channel->counts, C * C, sizeof(double), "the noise channel", error);
     for (int64_t i = 0; status == RER_OK && directed > 0 && i < C * C; i++)

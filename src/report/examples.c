@@ -45,7 +45,7 @@ static rer_status find_slots(pool_of_examples *p, rer_error *error)
         p->slot[c] = -1;
     for (int64_t i = 0; i < p->gallery->n_suspects; i++) {
         int64_t row = p->gallery->suspects[i];
-        const int32_t pair[2] = {result->given[row], result->suggested[row]};
+        const int32_t pair[2] = {result->given[row], rer_suggested(result, row)};
         for (int k = 0; k < 2; k++)
             if (pair[k] >= 0 && p->slot[pair[k]] < 0)
                 p->slot[pair[k]] = (int32_t)p->n_slots++;
@@ -136,7 +136,7 @@ static rer_status compare_suspect(void *context, int64_t item, void *scratch, re
         return status;
     to_unit_length(p->run, x);
     find_nearest(p, x, result->given[row], row, out);
-    find_nearest(p, x, result->suggested[row], row, out + RER_EXAMPLES);
+    find_nearest(p, x, rer_suggested(result, row), row, out + RER_EXAMPLES);
     return RER_OK;
 }
 

@@ -82,7 +82,7 @@ static rer_status make_list(listed *list, const rer_page *page, rer_error *error
         list_class(list, result->classes[gallery->classes[i]].most_confused_with);
     for (int64_t i = 0; i < gallery->n_suspects; i++) {
         list_class(list, result->given[gallery->suspects[i]]);
-        list_class(list, result->suggested[gallery->suspects[i]]);
+        list_class(list, rer_suggested(result, gallery->suspects[i]));
     }
     for (int64_t i = 0; i < gallery->n_outliers; i++)
         list_class(list, result->given[gallery->outliers[i]]);

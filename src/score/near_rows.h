@@ -15,7 +15,7 @@ typedef struct rer_near {
     int64_t *row;       /* [count] ascending, places in the whole data */
     float *x;           /* [count, D] */
     int32_t *class;     /* [count, slots] -1: none */
-    rer_neighbor *list; /* [count, slots, RER_NEAR_KEPT] nearest first, squared distances; index -1: none */
+    rer_neighbor *list; /* [count, slots, RER_NEAR_KEPT] nearest first, squared distances; INFINITY: none */
     float *trusted;     /* [count, slots, RER_NEAR] squared distances of rows that are not doubted, INFINITY: none */
 } rer_near;
 

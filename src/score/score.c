@@ -97,7 +97,7 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
     const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = d2};
     if (parts->opinion != NULL)
         value[RER_OPINION] = parts->opinion + i * pass->model->C + first;
-    if (c != RER_INVALID_ROW)
+    if (c != RER_INVALID_ROW && pass->model->channel.bias != NULL)
         rer_channel_take(&parts->state[i], &pass->model->channel, value, first, classes, c, parts->z, kernels);
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
@@ -139,7 +139,9 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     const rer_channel *channel = &pass->model->channel;
-    if (c == RER_NO_LABEL) {
+    if (channel->bias == NULL) { /* only the ratios are wanted */
+        result->logit[row] = NAN;
+    } else if (c == RER_NO_LABEL) {
         int32_t nearest = errors->nearest.first_class;
         float value[] = {errors->nearest.first,
                          parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};

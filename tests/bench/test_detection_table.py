@@ -86,7 +86,7 @@ class DetectionTable(unittest.TestCase):
                                abs(expected.sum() / wrong.sum() - 1))
         self.assertAlmostEqual(self.bar("noise rate, error, cifar10_effnet, people (worse)")[0],
                                self.means("rer", "noise_rate_error", ("human",))[1])
-        self.assertAlmostEqual(self.bar("noise rate, share of cells that the interval covers")[0],
+        self.assertAlmostEqual(self.bar("noise rate, share of cells that the range covers")[0],
                                self.means("rer", "interval_covers").mean())
         self.assertAlmostEqual(self.bar("noise rate, mean width")[0], self.means("rer", "interval_width").mean())
         self.assertEqual(self.bar("noise rate of flowers102 as it is"), (None, None))  # no such run

@@ -91,7 +91,7 @@ class Apply(CliCase):
             z = y.copy()
             for row in np.flatnonzero(p > least):
                 z[row] = int(samples[row]["suggested_label"])
-            self.assertGreater((z != y).sum(), 5)
+            self.assertGreater((z != y).sum(), 3)
             done = self.rer("apply", "y.npy", "out", "--auto", least, "--out", "z.npy")
             np.testing.assert_array_equal(np.load(self.path("z.npy")), z)
             self.assertIn(f"{(z != y).sum()} of 120 labels changed; labels written", done.out)

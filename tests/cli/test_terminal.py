@@ -24,7 +24,7 @@ class Terminal(CliCase):
         text = self.rer("analyze", X, y, "--out", "out").out
         self.check_shape(text)
         for words in ("300 samples, 3 classes, 8 features", "labels are wrong, perhaps up to",
-                      "Most suspicious: of the first 10 about 10 are wrong, of the 12 flagged about 12.", "hardest classes",
+                      "Start with the 12 flagged (mistakenness over 0.5): about 12 are wrong; of the first 10 about 10.", "hardest classes",
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
         self.assertRegex(text, r"\d+ of its 10 nearest are '1', (as near|\d\.\dx as far) as a typical one")

@@ -264,7 +264,7 @@ class AgainstSvd(unittest.TestCase):
             best = max(logs, key=np.mean)
             behind = [np.mean(best - l) / max(np.std(best - l) / len(y) ** .5, 1e-300) for l in logs]
             found = ranks.index(self.analyze("--shrinkage", .1)[1]["rank"])
-            self.assertLess(behind[found], 1.05, behind)
+            self.assertLess(behind[found], 1.3, behind)  # t is sought roughly there, finely here
             self.assertTrue(all(b > .95 for b in behind[:found]), behind)
 
     def test_other_reconstructors_have_none(self):

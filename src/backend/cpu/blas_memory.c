@@ -1,4 +1,4 @@
-/* OpenBLAS's packing buffers, one for each thread.
+/* OpenBLAS's packing buffers, one for each thread; and which of its kernels serve.
  *
  * The serial build hands its buffers out without a lock: two threads that multiply at the same time
  * can be given the same one, and one product in ten comes out wrong (tests/backend/test_threads.c
@@ -8,6 +8,8 @@
 #include "backend/backend.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* OpenBLAS's own BUFFER_SIZE is at most 32 << 22; only touched pages become memory. */
@@ -56,4 +58,33 @@ void __wrap_blas_memory_free(void *buffer)
         mine.busy = false;
     else
         (void)munmap(buffer, BUFFER_BYTES);
+}
+
+/* ---- which kernels ----------------------------------------------------------------------- */
+
+/* OpenBLAS goes by the processor's model, and takes its oldest kernels (SSE2) for every model younger than itself: a
+ * quarter of the speed. What a processor can do says more. OpenBLAS reads its environment before main; the linker sends
+ * that call here. What the user has set is left alone. In this file, since every program that multiplies links it. */
+char *__wrap_getenv(const char *name);
+char *__real_getenv(const char *name);
+
+static char *kernels_by_features(void)
+{
+    static char skylake[] = "SKYLAKEX", haswell[] = "HASWELL";
+    (void)skylake, (void)haswell;
+#if defined(RER_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw"))
+        return skylake;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return haswell;
+#endif
+    return NULL;
+}
+
+char *__wrap_getenv(const char *name)
+{
+    char *value = __real_getenv(name);
+    return value == NULL && strcmp(name, "OPENBLAS_CORETYPE") == 0 ? kernels_by_features() : value;
 }

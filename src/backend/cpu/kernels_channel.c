@@ -183,6 +183,7 @@ static double gradient(rer_channel_slope *slope, float *restrict z, float *restr
     slope->sharpness = seen * ((double)at.own_below - at.tilt);
     slope->blur = (at.b - (1 - row->likeness) * at.S - row->likeness * at.l) / at.q;
     slope->likeness = (1 - row->blur) * (at.l - at.S) / at.q;
+    slope->uniform = n > 1 ? clear * ((1 - p) / (double)(n - 1) - p) : 0;
     return log(at.q);
 }
 
