@@ -120,6 +120,8 @@ static const struct_member summary_members[] = {
     SUMMARY('d', chi0),
     SUMMARY('d', chi_rand),
     SUMMARY('d', noise_rate),
+    SUMMARY('d', noise_low),
+    SUMMARY('d', noise_high),
     SUMMARY('d', threshold),
     SUMMARY('b', threshold_on_chi),
     SUMMARY('l', n_issues),

@@ -255,7 +255,10 @@ class Result:
             "outlier_score": self.outlier_score,
             "is_outlier": self.is_outlier,
             "nearest_rows": np.array(
-                [" ".join(map(str, self.nearest_rows(i))) if flagged else "" for i, flagged in enumerate(self.is_label_issue)],
+                [
+                    " ".join(map(str, self.nearest_rows(i))) if flagged else ""
+                    for i, flagged in enumerate(self.is_label_issue)
+                ],
                 dtype=object,
             ),
         }
@@ -369,21 +372,24 @@ class Result:
 
     def _headline(self) -> list[str]:
         summary = self._summary
-        judged = summary["chi_all"]["n"]
+        judged = int(np.isfinite(self.mistakenness).sum())
         low, n_wrong, high = (
-            0 if summary[name] is None or np.isnan(summary[name]) else round(summary[name] * judged)
-            for name in ("noise_low", "noise_rate", "noise_high")
+            0 if np.isnan(share) else round(share * judged)
+            for share in (float(summary[name]) for name in ("noise_low", "noise_rate", "noise_high"))
         )
+        percent = f"{100 * self.noise_rate:.1f} %"
+        if n_wrong == 0:
+            found = "Hardly any label looks wrong"
+        elif high == 0:  # another detector's estimate has no range
+            found = f"About {n_wrong:,} labels look wrong ({percent})"
+        elif low == 0:
+            found = f"Up to {high:,} labels may be wrong (about {n_wrong:,}, {percent})"
+        else:
+            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} (about {n_wrong:,}, {percent})"
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),
-            (
-                "Hardly any label looks wrong; "
-                if n_wrong == 0
-                else (f"At least {low:,} labels are wrong, perhaps up to {high:,}" if low > 0 else f"Up to {high:,} labels may be wrong")
-                + f" (about {n_wrong:,}, {100 * self.noise_rate:.1f} %); "
-            )
-            + f"{self.n_issues:,} flagged.",
+            f"{found}; {self.n_issues:,} flagged.",
         ]
         if not np.isnan(self.difficulty):
             lines.append(

@@ -33,7 +33,10 @@ static void write_headline(char *text, size_t size, const rer_summary *summary)
         (void)snprintf(text, size, "%s rows without labels: each has a suggested one in samples.csv", all);
     else if (count_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
-    else if (least == 0)
+    else if (isnan(summary->noise_low)) { /* another detector's estimate has no range */
+        (void)rer_fixed_text(low, (double)count_wrong(summary), 0);
+        (void)snprintf(text, size, "About %s of the %s labels look wrong", low, all);
+    } else if (least == 0)
         (void)snprintf(text, size, "Up to %s of the %s labels may be wrong", high, all);
     else
         (void)snprintf(text, size, "At least %s of the %s labels %s wrong, perhaps up to %s", low, all,
