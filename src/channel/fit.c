@@ -23,7 +23,8 @@
 #define ROWS_OF_ITEM 128
 #define SMALL 40000 /* values: a tenth of a millisecond */
 #define ROUNDS 12
-#define STEPS 15        /* of L-BFGS, each round */
+#define STEPS 15        /* of L-BFGS, each round; */
+#define STEPS_ALONE 50  /* where there are no flows, all of them at once */
 #define FLOW_STEPS 4    /* of expectation-maximisation, each round */
 #define FREE_FLOWS 8    /* and at the start, before any flow is given up */
 #define SETTLED 1e-5    /* nats a row that a round must gain, and */
@@ -253,10 +254,10 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     return RER_OK;
 }
 
-static rer_status climb(channel_fit *fit, rer_error *error)
+static rer_status climb(channel_fit *fit, int steps, rer_error *error)
 {
     rer_problem problem = {.n = variables(fit), .x = fit->x};
-    rer_status status = rer_minimize(&problem, 1, STEPS, evaluate, fit, error);
+    rer_status status = rer_minimize(&problem, 1, steps, evaluate, fit, error);
     if (status == RER_OK)
         set_channel(fit, fit->x);
     fit->channel->surprise = problem.value;
@@ -486,10 +487,11 @@ static rer_status settle(channel_fit *fit, rer_error *error)
     double cost = cost_of_flow(fit->sample), before = INFINITY, enough = SETTLED * (double)fit->sample->rows;
     rer_status status = RER_OK;
     for (int round = 0; status == RER_OK && round < ROUNDS; round++) {
-        status = climb(fit, error);
+        bool alone = channel->counts == NULL;
+        status = climb(fit, alone ? STEPS_ALONE : STEPS, error);
         if (status == RER_OK)
-            status = move_rates(fit, FLOW_STEPS, cost, error);
-        if (round > 1 && fabs(before - channel->surprise) < enough)
+            status = move_rates(fit, alone ? 1 : FLOW_STEPS, cost, error);
+        if (alone || (round > 1 && fabs(before - channel->surprise) < enough))
             break;
         before = channel->surprise;
     }

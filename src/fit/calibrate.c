@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define SAMPLE_MOST 5000
-#define SAMPLE_ERRORS (2 << 20) /* errors of the sample that are kept, [rows, C] */
+#define SAMPLE_ERRORS (1 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
 #define SAMPLE_BLOCK 512 /* rows of an item: there are few, which threads are to share evenly */
 
