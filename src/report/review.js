@@ -99,7 +99,8 @@
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
-    if (s.outlier && !(s.nearness !== null && s.nearness <= 1.1)) return ["None of the classes fits: it is like nothing else here. ", ...nearRows(s), ...nearness(s)];
+    const atHome = s.nearness !== null && s.nearness <= 1.1;
+    if (s.outlier && !atHome) return ["None of the classes fits: it is like nothing else here. ", ...nearRows(s), ...nearness(s)];
     return s.near > 0 ? nearRows(s) : nearness(s);
   }
 
