@@ -154,8 +154,6 @@ void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int6
  * squares), 0 where a is not positive definite. */
 double rer_invert_cholesky_f32(float *a, int64_t D);
 double rer_invert_cholesky_f64(double *a, int64_t D);
-/* inverse [n, n] of a [n, n], which is destroyed; pivots [n] is scratch. False: there is none. */
-bool rer_invert(double *inverse, double *a, int32_t *pivots, int64_t n);
 /* w [D, D] lower += r' r, r [n, D] */
 void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D);
 /* The k largest eigenvalues of the symmetric a [n, n] (lower triangle; destroyed), largest first,

@@ -78,19 +78,6 @@ void rer_gemm_f64(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int6
 DEFINE_INVERT_CHOLESKY(float, rer_invert_cholesky_f32, spotrf_, strtri_)
 DEFINE_INVERT_CHOLESKY(double, rer_invert_cholesky_f64, dpotrf_, dtrtri_)
 
-extern void dgesv_(const blasint *n, const blasint *columns, double *a, const blasint *lda, blasint *pivots, double *b,
-                   const blasint *ldb, blasint *info);
-
-bool rer_invert(double *inverse, double *a, int32_t *pivots, int64_t n)
-{
-    _Static_assert(sizeof(blasint) == sizeof(int32_t), "pivots are 32-bit");
-    blasint size = (blasint)n, info = 0;
-    for (int64_t i = 0; i < n * n; i++)
-        inverse[i] = i % (n + 1) == 0;
-    dgesv_(&size, &size, a, &size, pivots, inverse, &size, &info);
-    return info == 0;
-}
-
 void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D)
 {
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (blasint)D, (blasint)n, 1, r, (blasint)D, 1, w, (blasint)D);
