@@ -244,17 +244,12 @@ static rer_status read_asking(near_task *task, const working *work, rer_error *e
     rer_status status = rer_tensors_shape(work->task, "class", &rank, shape, error);
     if (status == RER_OK && (rank != 2 || shape[0] < 1 || shape[1] < 1 || shape[1] > C))
         status = rer_fail(error, RER_BAD_INPUT, "a part's task: the classes in question have another shape");
-    if (status == RER_OK)
-        status = rer_near_make(near, shape[0], (int32_t)shape[1], work->run.D, error);
     if (status != RER_OK)
         return status;
-    free(near->row);
-    free(near->x);
-    free(near->class);
-    near->row = NULL;
-    near->x = NULL;
-    near->class = NULL;
-    status = rer_tensors_copy(work->task, "row", RER_I64, 1, &near->count, &near->row, error);
+    *near = (rer_near){.count = shape[0], .slots = (int32_t)shape[1], .D = work->run.D};
+    status = rer_near_make_lists(near, error);
+    if (status == RER_OK)
+        status = rer_tensors_copy(work->task, "row", RER_I64, 1, &near->count, &near->row, error);
     if (status == RER_OK)
         status = rer_tensors_copy(work->task, "x", RER_F32, 2, (int64_t[]){near->count, near->D}, &near->x, error);
     if (status == RER_OK)

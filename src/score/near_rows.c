@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (32 << 20)
+#define STRETCH_BYTES (16 << 20)
 #define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
@@ -292,6 +292,14 @@ void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trust
     }
 }
 
+rer_status rer_near_make_lists(rer_near *near, rer_error *error)
+{
+    int64_t places = near->count * near->slots;
+    rer_status status = rer_allocate(&near->list, places * RER_NEAR_KEPT, sizeof(rer_neighbor), "nearest rows", error);
+    return status == RER_OK ? rer_allocate(&near->trusted, places * RER_NEAR, sizeof(float), "nearest rows", error)
+                            : status;
+}
+
 rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D, rer_error *error)
 {
     rer_near made = {.count = count, .D = D, .slots = slots};
@@ -304,9 +312,7 @@ rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D
     if (status == RER_OK)
         status = rer_allocate(&made.class, places, sizeof(int32_t), "rows to look at", error);
     if (status == RER_OK)
-        status = rer_allocate(&made.list, places * RER_NEAR_KEPT, sizeof(rer_neighbor), "nearest rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.trusted, places * RER_NEAR, sizeof(float), "nearest rows", error);
+        status = rer_near_make_lists(&made, error);
     if (status != RER_OK) {
         rer_near_free(&made);
         return status;

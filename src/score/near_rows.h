@@ -29,6 +29,8 @@ typedef struct rer_witnesses {
 } rer_witnesses;
 
 rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D, rer_error *error);
+/* Room for what is found alone; count, slots and D are set. */
+rer_status rer_near_make_lists(rer_near *near, rer_error *error);
 void rer_near_free(rer_near *near);
 /* unit [D] = (scale x - center) / its length; 0 for a row at the center. */
 void rer_near_unit(float *unit, const float *x, double scale, const double *center, int64_t D,
