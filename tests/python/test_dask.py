@@ -152,11 +152,11 @@ def make_rows(start, rows, features):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_more_data_than_memory():
-    """512 MiB through workers that are killed at 380."""
+    """512 MiB through workers that are killed at 475; answers of the second look wait there until they are taken."""
     N, D, each = 1 << 19, 256, 16384
     assert N * D * 4 == 512 << 20
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
-                                  memory_limit="400MiB") as cluster, distributed.Client(cluster) as client:
+                                  memory_limit="500MiB") as cluster, distributed.Client(cluster) as client:
         blocks = [da.from_delayed(dask.delayed(make_rows, pure=True)(start, each, D), (each, D), "f4")
                   for start in range(0, N, each)]
         X, y = da.concatenate(blocks), np.arange(N) % 10
