@@ -32,6 +32,8 @@
 #define BETA_SPREAD 1.0 /* sd of beta */
 #define FEW 10.0        /* e, v ~ Beta(1, FEW) */
 #define SHARP 5.0       /* nats between the two nearest classes of a median row, where flows are looked for */
+#define LARGE 2000000   /* values, some thousand classes: there */
+#define STEPS_LARGE 12  /* steps are dear, and few rows a class tell little more */
 #define MOST_LAMBDA .5
 #define LABELS_A_CLASS 20 /* sampled; with fewer no flow could be worth its name */
 #define LEAST_UNIFORM 1e-5
@@ -488,7 +490,8 @@ static rer_status settle(channel_fit *fit, rer_error *error)
     rer_status status = RER_OK;
     for (int round = 0; status == RER_OK && round < ROUNDS; round++) {
         bool alone = channel->counts == NULL;
-        status = climb(fit, alone ? STEPS_ALONE : STEPS, error);
+        int most = fit->sample->rows * channel->C > LARGE ? STEPS_LARGE : STEPS_ALONE;
+        status = climb(fit, alone ? most : STEPS, error);
         if (status == RER_OK)
             status = move_rates(fit, alone ? 1 : FLOW_STEPS, cost, error);
         if (alone || (round > 1 && fabs(before - channel->surprise) < enough))
