@@ -52,7 +52,7 @@ class CliCase(unittest.TestCase):
         return self.save("X.npy", X), self.save("y.npy", y)
 
     def rer(self, *arguments, code=0, **options):
-        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=120, cwd=self.folder,
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=400, cwd=self.folder,
                               **options)
         done.out, done.err = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(done.returncode, code, f"{arguments}: {done.out}{done.err}")
