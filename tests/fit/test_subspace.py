@@ -254,7 +254,7 @@ class AgainstSvd(unittest.TestCase):
     def test_the_rank_is_the_smallest_good_one(self):
         """By numpy, from the errors of each rank: within one standard error of the best likelihood, and no
         smaller one is. Few enough rows that all of them are asked."""
-        for seed in (15, 16, 18):  # of others two ranks are so alike that a rough t decides
+        for seed in (15, 16, 18):  # 14, 17 and 19 fail: rank 4 is taken where numpy finds 2; the cause is not known
             X, y = make_data(n=900, d=24, seed=seed, unlabelled=0, small=False)
             self.save(X, y)
             ranks, logs = (0, 1, 2, 4, 8, 16), []
