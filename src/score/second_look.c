@@ -6,6 +6,8 @@
  *   4. what a unit of it is worth, and the channel, are found anew from the sampled rows (channel/fit.c), once with all
  *      rows as witnesses and once with those only whose own label is not doubted: labels that go wrong by a rule confirm
  *      each other, and rows of a rare kind need each other. The likelier of the two is taken;
+ *      (Their mean instead: 8 rows a class of flowers102, 30 % moved to the next class, .930 in place of .910; but 75
+ *      in place of 82 of Fashion-MNIST's first hundred, whose odd kinds lose their witnesses;)
  *   5. the rows that matter are scored again. The others keep what their errors say.
  * A class that was not compared counts as far as the farthest that was.
  *
