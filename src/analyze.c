@@ -1,9 +1,10 @@
-/* The pipeline: source -> fit -> score -> judge. */
+/* The pipeline: source -> fit -> channel -> score -> judge. */
+#include "channel/calibrate.h"
 #include "detect/detect.h"
-#include "fit/calibrate.h"
 #include "detect/duplicates.h"
+#include "fit/row_sample.h"
 #include "judge/judge.h"
-#include "pipeline.h"
+#include "parts/parts.h"
 #include "score/score.h"
 #include "score/second_look.h"
 
@@ -17,51 +18,6 @@ static int64_t peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }
 
-rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
-{
-    rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
-    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
-        status = rer_copy_text(&result->names[c], texts == NULL ? names[c] : texts->bytes + texts->offset[c], error);
-    return status;
-}
-
-rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
-{
-    rer_result *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the result", error);
-    if (status != RER_OK)
-        return status;
-    made->N = N;
-    made->C = C;
-    made->options = *options;
-    made->summary.duplicate_angle = NAN;
-    status = rer_allocate(&made->given, N, sizeof *made->given, "labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->suggested, N, sizeof *made->suggested, "suggestions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->own, N, sizeof *made->own, "errors", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->other, N, sizeof *made->other, "errors", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->logit, N, sizeof *made->logit, "scores", error);
-    if (status == RER_OK && options->probability == RER_DENSITY)
-        status = rer_allocate(&made->flipped, N, sizeof *made->flipped, "ratios", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->margin, N, sizeof *made->margin, "margins", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->removed, N, sizeof *made->removed, "margins", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->flags, N, sizeof *made->flags, "flags", error);
-    if (status != RER_OK) {
-        rer_result_free(made);
-        return status;
-    }
-    for (int64_t row = 0; row < N; row++)
-        made->given[row] = RER_NO_LABEL;
-    *result = made;
-    return RER_OK;
-}
-
 static void finish_summary(rer_result *result, const rer_model *model, const rer_dataset *data, double started)
 {
     rer_summary *summary = &result->summary;
@@ -71,7 +27,7 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
     summary->n_features = data->D;
     summary->n_classes = result->C;
     summary->shrinkage = model->shrinkage;
-    summary->temperature = 2 * model->channel.weight[RER_GLOBAL];
+    summary->temperature = 2 * model->channel->weight[RER_GLOBAL];
     summary->rank = model->rank;
     summary->seconds.read = data->seconds_read;
     summary->seconds.total = rer_now() - started + data->seconds_read;
@@ -96,100 +52,154 @@ static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer
                                at_end ? ", the most of the range: more may be likelier" : "");
 }
 
-/* Whether the probabilities are those of our channel. */
-static bool is_ours(const rer_options *options)
+/* ---- score and judge: what rer_analyze and rer_score share --------------------------------- */
+
+/* What scoring fills of a result, and what only judging needs: free it. */
+static rer_status make_scores(rer_scores *scores, const rer_result *result, rer_error *error)
 {
-    return options->detector == RER_DETECT_RER && options->probability == RER_CHANNEL;
+    bool by_density = result->options.probability == RER_DENSITY && result->options.detector == RER_DETECT_RER;
+    *scores =
+        (rer_scores){.own = result->own, .other = result->other, .nearest = result->suggested, .logit = result->logit};
+    rer_room rooms[] = {RER_ROOM(scores->margin, result->N), RER_ROOM(scores->removed, result->N),
+                        RER_ROOM(scores->flipped, result->N)};
+    return rer_allocate_all(rooms, by_density ? 3 : 2, "scores", error);
 }
 
-/* Score and judge: what rer_analyze and rer_score share. The file of errors appears last, when
- * nothing else can fail. */
-static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_calibration *calibration,
-                                  const rer_run *run, const char *errors_path, rer_error *error)
+static void free_scores(rer_scores *scores)
 {
-    bool left_out = calibration != NULL;
-    rer_ratio_sums sums = {0};
-    rer_output errors = {0};
-    double start = rer_now();
+    free(scores->margin);
+    free(scores->removed);
+    free(scores->flipped);
+}
+
+static rer_status score(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
+                        const rer_run *run, rer_output *errors, rer_error *error)
+{
+    rer_status status = make_scores(&findings->scores, result, error);
+    if (status == RER_OK)
+        status = run->passes->score(&findings->scores, &findings->sums, model, run, left_out, errors, error);
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+        result->flags[row] |= run->invalid[row] != 0 ? RER_FLAG_INVALID : 0;
+    return status;
+}
+
+/* The rows that matter are looked at again, unless the probabilities are not the channel's; and a classifier of the
+ * user's own has looked at the rows beside each other already. */
+static bool needs_second_look(const rer_options *options, const rer_dataset *data)
+{
+    return options->detector == RER_DETECT_RER && options->probability == RER_CHANNEL && data->pred_probs.name == NULL;
+}
+
+static rer_status add_notes(rer_result *result, const rer_detector *detector, bool left_out, const rer_dataset *data,
+                            rer_error *error)
+{
     rer_status status = RER_OK;
-    if (errors_path != NULL)
-        status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
-    if (status == RER_OK)
-        status = rer_score_rows(&sums, model, run, left_out, errors_path != NULL ? &errors : NULL, error);
-    /* A classifier of the user's own has looked at the rows beside each other already. */
-    if (status == RER_OK && left_out && is_ours(&result->options) && run->data->pred_probs.name == NULL)
-        status = rer_second_look(calibration, model, run, error);
-    double scored = rer_now();
-    if (status == RER_OK)
-        status = rer_judge(result, &sums, error);
-    if (status == RER_OK && left_out)
-        status = rer_detect_result(result, run, error);
+    if (detector->name != NULL)
+        status = rer_result_add_note(result, error,
+                                     "labels were judged by %s (%s); ratios, errors and predictions are the "
+                                     "reconstructor's",
+                                     detector->name, detector->help);
     if (status == RER_OK && !left_out && result->summary.n_labelled > 0)
         status = rer_result_add_note(result, error,
                                      "labels are judged by their class models alone: a saved model has no rows for a "
                                      "second look");
     if (status == RER_OK && left_out)
-        status = note_pictures(result, run->data, error);
+        status = note_pictures(result, data, error);
     if (status == RER_OK && left_out)
-        status = note_clusters(result, run->data, error);
+        status = note_clusters(result, data, error);
+    return status;
+}
+
+/* `calibration` NULL: the rows are new ones. The file of errors appears last, when nothing else can fail. */
+static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_calibration *calibration,
+                                  const rer_run *run, const char *errors_path, rer_error *error)
+{
+    bool left_out = calibration != NULL;
+    rer_findings findings = {0};
+    rer_output errors = {0};
+    rer_detector detector = {0};
+    rer_verdict verdict = {0};
+    double start = rer_now();
+    rer_status status = RER_OK;
+    if (errors_path != NULL)
+        status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
+    if (status == RER_OK)
+        status = score(&findings, result, model, left_out, run, errors_path != NULL ? &errors : NULL, error);
+    if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
+        status = rer_second_look(result, calibration, model, run, error);
+    double scored = rer_now();
+    if (status == RER_OK && left_out)
+        status = rer_verdict_find(&verdict, &detector, run, error);
+    if (status == RER_OK && verdict.flagged != NULL) {
+        rer_verdict_give(result, &verdict);
+        findings.flagged = verdict.flagged;
+        findings.noise_rate = verdict.noise_rate;
+    }
+    if (status == RER_OK)
+        status = rer_judge(result, &findings, error);
+    if (status == RER_OK)
+        status = add_notes(result, &detector, left_out, run->data, error);
     if (status == RER_OK && errors_path != NULL)
         status = rer_output_commit(&errors, error);
     rer_output_discard(&errors);
+    rer_verdict_free(&verdict);
+    free_scores(&findings.scores);
     result->summary.seconds.score = scored - start;
     result->summary.seconds.judge = rer_now() - scored;
     return status;
 }
 
-static rer_status choose_normalize(rer_model *model, const rer_options *options, rer_error *error)
+/* ---- a data set --------------------------------------------------------------------------- */
+
+/* What not every reconstructor can do. */
+static rer_status check_abilities(const rer_model *model, const rer_dataset *data, rer_error *error)
 {
     const rer_reconstructor *reconstructor = model->reconstructor;
-    bool is_auto = options->normalize == RER_NORMALIZE_AUTO;
-    model->normalizer.kind = is_auto ? reconstructor->normalize : (rer_normalize)options->normalize;
-    if (reconstructor->needs_minmax && model->normalizer.kind != RER_MINMAX)
-        return rer_fail(error, RER_BAD_USAGE, "--normalize: the reconstructor '%s' needs minmax (or auto)",
+    bool grouped = data->groups.codes != NULL || data->group_duplicates;
+    if (data->parts.ask != NULL && !reconstructor->is_closed_form)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "--reconstructor %s: rows that lie in parts can be analysed by centroid only",
+                        reconstructor->name);
+    if (grouped && !reconstructor->is_closed_form)
+        return rer_fail(error, RER_BAD_USAGE, "--groups: works with the reconstructor centroid, not with '%s'",
                         reconstructor->name);
     return RER_OK;
 }
 
-rer_status rer_check_labelled(const rer_dataset *data, rer_error *error)
-{
-    if (data->labels.codes != NULL)
-        return RER_OK;
-    return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                    data->features.name);
-}
-
-rer_status rer_model_begin(rer_model **model, const rer_result *result, int64_t D, const rer_options *options,
-                           rer_error *error)
-{
-    rer_model *made = NULL;
-    rer_status status = rer_model_make(&made, D, result->C, error);
-    if (status != RER_OK)
-        return status;
-    made->reconstructor = rer_reconstructor_of(options->reconstructor);
-    status = choose_normalize(made, options, error);
-    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
-        status = rer_copy_text(&made->names[c], result->names[c], error);
-    if (status != RER_OK) {
-        rer_model_free(made);
-        return status;
-    }
-    *model = made;
-    return RER_OK;
-}
-
-/* Near-duplicates where they are asked for, and the rows that are left out together. */
-static rer_status find_groups(rer_run *run, const rer_model *model, rer_error *error)
+static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error)
 {
     const rer_dataset *data = run->data;
-    bool grouped = data->groups.codes != NULL || data->group_duplicates;
-    if (grouped && model->reconstructor != &rer_centroid_reconstructor)
-        return rer_fail(error, RER_BAD_USAGE, "--groups: works with the reconstructor centroid, not with '%s'",
-                        model->reconstructor->name);
     rer_status status = RER_OK;
     if (run->options->duplicates != RER_OFF || data->group_duplicates)
-        status = rer_duplicates_find(run, error);
-    run->groups = data->group_duplicates ? run->result->duplicate : data->groups.codes;
+        status = rer_duplicates_find(result, run, error);
+    run->groups = data->group_duplicates ? result->duplicate : data->groups.codes;
+    return status;
+}
+
+/* Fits, calibrates, scores and judges, into a result that has labels. */
+static rer_status analyze(rer_result *result, rer_run *run, const char *errors_path, rer_error *error)
+{
+    double started = rer_now();
+    rer_row_sample sample = {0};
+    rer_calibration calibration = {0};
+    rer_status status = rer_model_begin(&result->model, run->data, run->options, error);
+    rer_model *model = result->model;
+    if (status == RER_OK)
+        status = check_abilities(model, run->data, error);
+    if (status == RER_OK)
+        status = find_groups(run, result, error);
+    if (status == RER_OK)
+        status = model->reconstructor->fit(model, &sample, run, error);
+    double fitted = rer_now();
+    if (status == RER_OK)
+        status = rer_calibrate(&calibration, model, &sample, run, error);
+    rer_row_sample_free(&sample);
+    double calibrated = rer_now();
+    if (status == RER_OK)
+        status = score_and_judge(result, model, &calibration, run, errors_path, error);
+    rer_calibration_free(&calibration);
+    result->summary.seconds.fit = fitted - started;
+    result->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
     return status;
 }
 
@@ -198,48 +208,27 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
 {
     double started = rer_now();
     rer_result *made = NULL;
-    rer_model *model = NULL;
-    rer_row_sample sample = {0};
-    rer_calibration calibration = {0};
-    rer_status status = rer_check_labelled(data, error);
+    rer_run run = {0};
+    rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
     if (status != RER_OK)
         return status;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    rer_run run = {0};
-    status = rer_run_start(&run, made, data, options, progress, error);
+    status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
-        status = rer_result_copy_names(made, NULL, &data->labels.names, error);
+        status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
+    run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
     if (status == RER_OK)
-        status = rer_model_begin(&model, made, data->D, options, error);
-    made->model = model;
-    if (status == RER_OK && data->parts.ask != NULL && model->reconstructor != &rer_centroid_reconstructor)
-        status = rer_fail(error, RER_BAD_USAGE,
-                          "--reconstructor %s: rows that lie in parts can be analysed by centroid only",
-                          model->reconstructor->name);
-    if (status == RER_OK)
-        status = find_groups(&run, model, error);
-    if (status == RER_OK)
-        status = model->reconstructor->fit(model, &sample, &run, error);
-    double fitted = rer_now();
-    if (status == RER_OK)
-        status = rer_calibrate(&calibration, model, &sample, &run, error);
-    rer_row_sample_free(&sample);
-    double calibrated = rer_now();
-    if (status == RER_OK)
-        status = score_and_judge(made, model, &calibration, &run, errors_path, error);
-    rer_calibration_free(&calibration);
-    made->summary.seconds.fit = fitted - started;
-    made->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
-    rer_pool_close(run.pool);
+        status = analyze(made, &run, errors_path, error);
+    rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
     }
-    finish_summary(made, model, data, started);
+    finish_summary(made, made->model, data, started);
     *result = made;
     return RER_OK;
 }
@@ -296,14 +285,15 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     if (status != RER_OK)
         return status;
     rer_run run = {0};
-    status = rer_run_start(&run, made, data, options, progress, error);
+    status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
+    run.passes = &rer_passes_here;
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
         status = give_labels(made, model, data, error);
     if (status == RER_OK)
         status = score_and_judge(made, model, NULL, &run, errors_path, error);
-    rer_pool_close(run.pool);
+    rer_run_end(&run);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;

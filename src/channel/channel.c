@@ -62,6 +62,21 @@ void rer_channel_clear(rer_channel *channel)
     *channel = (rer_channel){0};
 }
 
+rer_status rer_channel_make(rer_channel **channel, int32_t C, rer_error *error)
+{
+    rer_status status = rer_allocate(channel, 1, sizeof **channel, "the channel", error);
+    if (status == RER_OK)
+        (*channel)->C = C;
+    return status;
+}
+
+void rer_channel_free(rer_channel *channel)
+{
+    if (channel != NULL)
+        rer_channel_clear(channel);
+    free(channel);
+}
+
 rer_channel_state rer_channel_begin(void)
 {
     return (rer_channel_state){.sums = {.top = -INFINITY, .best = -1}, .own = -INFINITY};

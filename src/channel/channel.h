@@ -2,12 +2,11 @@
 #ifndef RER_CHANNEL_H
 #define RER_CHANNEL_H
 
-#include "backend/backend.h"
-#include "core/pool.h"
+#include "fit/model.h"
 
-/* Squared errors are made for so many classes at a time; with more than that, wrong labels are taken to be
- * uniform or blurred: rates of pairs and likeness need all of a row's classes at once. */
-#define RER_CLASS_TILE 1024
+/* With more classes than are scored at a time wrong labels are taken to be uniform or blurred: rates of pairs and
+ * likeness need all of a row's classes at once. */
+#define RER_CHANNEL_PAIRS_MOST RER_CLASS_TILE
 
 /* What a row says of its class. */
 typedef enum rer_evidence_kind {
@@ -48,6 +47,9 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
 /* Makes what is derived from counts and totals (a loaded channel). */
 rer_status rer_channel_finish(rer_channel *channel, rer_error *error);
 void rer_channel_clear(rer_channel *channel);
+/* One with nothing in it. */
+rer_status rer_channel_make(rer_channel **channel, int32_t C, rer_error *error);
+void rer_channel_free(rer_channel *channel);
 
 /* A row as its classes come in, tile by tile. */
 typedef struct rer_channel_state {

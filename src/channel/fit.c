@@ -558,7 +558,7 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
     float *least = NULL;
     rer_status status = rer_allocate(&least, sample->rows, sizeof *least, "evidence", error);
     for (int j = 0; status == RER_OK && j < RER_EVIDENCE_KINDS; j++) {
-        if (sample->value[j] == NULL || j == RER_OPINION || sample->C > RER_CLASS_TILE)
+        if (sample->value[j] == NULL || j == RER_OPINION || sample->C > RER_CHANNEL_PAIRS_MOST)
             continue;
         for (int64_t i = 0; i < sample->rows; i++) {
             least[i] = INFINITY;
@@ -575,7 +575,8 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error)
 {
-    channel_fit common = {.sample = sample, .kernels = kernels, .pool = pool, .pairs = sample->C <= RER_CLASS_TILE};
+    channel_fit common = {
+        .sample = sample, .kernels = kernels, .pool = pool, .pairs = sample->C <= RER_CHANNEL_PAIRS_MOST};
     rer_channel made = {0}, other = {0};
     double weight = 1;
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)

@@ -95,6 +95,14 @@ rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char 
     return RER_OK;
 }
 
+rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error)
+{
+    rer_status status = RER_OK;
+    for (int i = 0; status == RER_OK && i < count; i++)
+        status = rer_allocate(rooms[i].out, rooms[i].count, rooms[i].item_size, what, error);
+    return status;
+}
+
 rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
                     rer_error *error)
 {

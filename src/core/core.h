@@ -17,6 +17,17 @@ rer_status rer_fail_errno(rer_error *error, const char *format, ...) __attribute
 void *rer_memory(int64_t bytes);
 /* Zeroed, 64-byte aligned memory for `count` items; `what` names it in the message. free() it. */
 rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error);
+/* Several at once: the first that fails ends it. What was made stays, for the caller's one free. */
+typedef struct rer_room {
+    void *out; /* address of the pointer */
+    int64_t count, item_size;
+} rer_room;
+#define RER_ROOM(pointer, count)                                                                                       \
+    {                                                                                                                  \
+        &(pointer), (count), sizeof *(pointer)                                                                         \
+    }
+#define RER_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error);
 /* Grows *array (capacity items) so that `needed` items fit; contents are kept. */
 rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
                     rer_error *error);

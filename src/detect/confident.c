@@ -9,7 +9,7 @@
  *   6. a row whose most probable class is the given one is never flagged. */
 #include "detect/confident.h"
 
-#include "fit/class_rows.h"
+#include "run/class_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static rer_status look_at_block(void *context, int64_t item, void *scratch, rer_
     rer_status status = load_block(&block, j, item, scratch, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         int64_t row = rer_probability_row(block, i);
-        int32_t given = j->run->result->given[row], best = most_probable(block->p + i * C, C, given);
+        int32_t given = j->run->given[row], best = most_probable(block->p + i * C, C, given);
         const float *p = block->p + i * C;
         out->suggested[row] = best;
         out->other[row] = best >= 0 ? p[best] : 0;
@@ -308,7 +308,7 @@ static rer_status commit_margins(void *context, int64_t item, void *scratch, rer
     for (int64_t i = 0; i < block->count; i++) {
         int64_t row = rer_probability_row(block, i);
         const float *p = block->p + i * j->run->C;
-        int32_t given = j->run->result->given[row];
+        int32_t given = j->run->given[row];
         for (int64_t cell = given >= 0 ? j->cell_start[given] : 0; given >= 0 && cell < j->cell_start[given + 1];
              cell++)
             offer(&j->prune[cell], (candidate){(double)p[j->out->joint[cell].truth] - (double)p[given], row});
@@ -364,7 +364,7 @@ static void finish_flags(judging *j)
     enum { BY_BOTH = 1 << RER_PRUNE_BY_NOISE_RATE | 1 << RER_PRUNE_BY_CLASS };
     rer_confident *out = j->out;
     for (int64_t row = 0; row < j->run->N; row++) {
-        int32_t given = j->run->result->given[row];
+        int32_t given = j->run->given[row];
         if ((out->flagged[row] & BY_BOTH) == BY_BOTH)
             out->flagged[row] |= 1 << RER_PRUNE_BOTH;
         if (given >= 0 && out->guess[row] >= 0 && out->guess[row] != given)

@@ -4,7 +4,7 @@
 #define RER_CONFIDENT_H
 
 #include "detect/probabilities.h"
-#include "run.h"
+#include "run/run.h"
 
 /* Ways to flag. */
 typedef enum rer_prune {

@@ -69,10 +69,10 @@ static bool takes_part(const fit *f, int64_t round, int64_t row)
 static bool find_triple(seen_labels *triple, const fit *f, const rer_neighbor *list, int64_t round, int64_t row)
 {
     int found = 0;
-    *triple = (seen_labels){{f->run->result->given[row], -1, -1}, 1};
+    *triple = (seen_labels){{f->run->given[row], -1, -1}, 1};
     for (int e = 0; found < 2 && e < RER_LISTED && list[e].index >= 0; e++)
         if (takes_part(f, round, list[e].index))
-            triple->label[++found] = f->run->result->given[list[e].index];
+            triple->label[++found] = f->run->given[list[e].index];
     return found == 2;
 }
 
@@ -117,7 +117,7 @@ static rer_status collect_seen(fit *f, const rer_neighbors *neighbors, rer_error
         f->seen[0][c] = (seen_labels){{c, -1, -1}, 0};
     for (int64_t row = 0; row < f->run->N; row++)
         if (neighbors->among[row] != 0)
-            f->seen[0][f->run->result->given[row]].share += 1;
+            f->seen[0][f->run->given[row]].share += 1;
     for (int order = 0; order < 3; order++) {
         double total = 0;
         for (int64_t i = 0; i < f->n_seen[order]; i++)

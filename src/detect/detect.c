@@ -63,26 +63,15 @@ rer_status rer_detection_open(rer_detection **detection, const rer_dataset *data
                               const rer_options *options, const rer_progress *progress, rer_error *error)
 {
     rer_detection *made = NULL;
-    rer_result *result = NULL;
-    if (data->labels.codes == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                        data->features.name);
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "a detection", error);
+    rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
-        status = rer_allocate(&result, 1, sizeof *result, "labels", error);
-    if (status != RER_OK) {
-        free(made);
+        status = rer_allocate(&made, 1, sizeof *made, "a detection", error);
+    if (status != RER_OK)
         return status;
-    }
     made->options = *options;
-    made->run.result = result;
-    result->N = data->N;
-    result->C = data->labels.C;
-    status = rer_allocate(&result->given, data->N, sizeof *result->given, "labels", error);
+    status = rer_allocate(&made->given, data->N, sizeof *made->given, "labels", error);
     if (status == RER_OK)
-        status = rer_allocate(&result->flags, data->N, sizeof *result->flags, "flags", error);
-    if (status == RER_OK)
-        status = rer_run_start(&made->run, result, data, &made->options, progress, error);
+        status = rer_run_start(&made->run, data, made->given, data->labels.C, &made->options, progress, error);
     if (status != RER_OK) {
         rer_detection_close(made);
         return status;
@@ -95,8 +84,8 @@ rer_status rer_detection_open(rer_detection **detection, const rer_dataset *data
 void rer_detection_relabel(rer_detection *detection, const int32_t *labels)
 {
     const rer_run *run = &detection->run;
-    memcpy(run->result->given, labels != NULL ? labels : run->data->labels.codes,
-           (size_t)run->N * sizeof *run->result->given);
+    memcpy(detection->given, labels != NULL ? labels : run->data->labels.codes,
+           (size_t)run->N * sizeof *detection->given);
     rer_confident_free(&detection->confident);
     rer_consensus_free(&detection->consensus);
 }
@@ -112,9 +101,9 @@ void rer_detection_close(rer_detection *detection)
 {
     if (detection == NULL)
         return;
-    rer_pool_close(detection->run.pool);
-    rer_result_free(detection->run.result);
+    rer_run_end(&detection->run);
     rer_detection_clear(detection);
+    free(detection->given);
     free(detection);
 }
 

@@ -10,6 +10,7 @@
 #include "detect/confident.h"
 #include "detect/consensus.h"
 #include "detect/neighbors.h"
+#include "run/result.h"
 
 typedef struct rer_verdict {
     double *mistakenness; /* [N] 0..1, high: the label is wrong; NaN: no label, or an invalid row */
@@ -25,7 +26,8 @@ typedef struct rer_classifier {
 } rer_classifier;
 
 typedef struct rer_detection {
-    rer_run run;         /* its result has given [N] and flags [N], nothing else */
+    rer_run run;
+    int32_t *given;      /* [N] what run.given points to, where the detection was opened */
     rer_options options; /* what run.options points to */
     rer_neighbors neighbors;
     rer_confident confident; /* of the present labels and this classifier; own NULL: none */
@@ -63,9 +65,10 @@ void rer_detection_close(rer_detection *detection);
 rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector, rer_error *error);
 void rer_verdict_free(rer_verdict *verdict);
 
-/* Where the options name another detector than ours: its mistakenness, flags, noise rate and suggestions
- * replace those of a judged result. */
-rer_status rer_detect_result(rer_result *result, const rer_run *run, rer_error *error);
+/* Where the options name another detector than ours: it, and its verdict on the rows of a run; free the verdict. */
+rer_status rer_verdict_find(rer_verdict *verdict, rer_detector *detector, const rer_run *run, rer_error *error);
+/* Its probabilities and suggestions go over to a scored result. */
+void rer_verdict_give(rer_result *result, rer_verdict *verdict);
 
 /* ---- for the detectors -------------------------------------------------------------------- */
 
@@ -78,12 +81,6 @@ rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
 rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error);
 /* The transition matrix of the present labels. */
 rer_status rer_detection_consensus(rer_detection *detection, rer_error *error);
-/* Labelled and valid. */
-static inline bool rer_is_judged(const rer_run *run, int64_t row)
-{
-    return run->result->given[row] >= 0 && (run->result->flags[row] & RER_FLAG_INVALID) == 0;
-}
-
 #define RER_VOTERS 10 /* neighbours that vote */
 
 /* The label other than the row's own with most votes among its first RER_VOTERS neighbours, of equals the

@@ -277,7 +277,7 @@ static rer_status measure_block(void *context, int64_t item, void *scratch, rer_
     const float *x = NULL;
     rer_status status = rer_features_rows(&x, &s->features, first, count, &scratch, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        bool invalid = (run->result->flags[first + i] & RER_FLAG_INVALID) != 0;
+        bool invalid = run->invalid[first + i] != 0;
         s->group[first + i] = (int32_t)(first + i);
         s->half[first + i] = invalid ? INFINITY : (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2);
     }
@@ -307,10 +307,9 @@ static rer_status run_search(search *s, double *angle, rer_error *error)
     return status == RER_OK ? rer_pool_run(run->pool, &pairs, error) : status;
 }
 
-rer_status rer_duplicates_find(const rer_run *run, rer_error *error)
+rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error *error)
 {
     search s = {.blocks = rer_run_blocks(run)};
-    rer_result *result = run->result;
     group_facts *facts = NULL;
     if (run->N > INT32_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to search for duplicates; at most %d are",

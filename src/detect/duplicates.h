@@ -2,10 +2,11 @@
 #ifndef RER_DUPLICATES_H
 #define RER_DUPLICATES_H
 
-#include "run.h"
+#include "run/result.h"
+#include "run/run.h"
 
 /* Fills the result's duplicate [N] and the summary's part: rows whose angle is below the option's are in
  * one group, and so are those that others join. Exact, and quadratic in N. */
-rer_status rer_duplicates_find(const rer_run *run, rer_error *error);
+rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error *error);
 
 #endif

@@ -72,7 +72,7 @@ static rer_status find_mean(rer_features *features, bool centred, rer_error *err
 static void prepare_row(float *x, const rer_features *features, int64_t row)
 {
     const rer_run *run = features->run;
-    if ((run->result->flags[row] & RER_FLAG_INVALID) != 0) {
+    if (run->invalid[row] != 0) {
         memset(x, 0, (size_t)run->D * sizeof *x);
         return;
     }

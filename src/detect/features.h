@@ -2,7 +2,7 @@
 #ifndef RER_FEATURES_H
 #define RER_FEATURES_H
 
-#include "run.h"
+#include "run/run.h"
 
 typedef struct rer_features {
     const rer_run *run;

@@ -7,7 +7,7 @@
 int32_t rer_most_voted(int32_t *class, const rer_run *run, const rer_neighbors *neighbors, int64_t row)
 {
     const rer_neighbor *list = neighbors->list + row * RER_LISTED;
-    const int32_t *given = run->result->given;
+    const int32_t *given = run->given;
     int32_t most = 0;
     *class = -1;
     for (int e = 0; e < RER_VOTERS && list[e].index >= 0; e++) {
@@ -26,7 +26,7 @@ rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const 
                           rer_error *error)
 {
     const rer_run *run = &detection->run;
-    const int32_t *given = run->result->given;
+    const int32_t *given = run->given;
     int64_t judged = 0, flagged = 0;
     (void)detector;
     rer_status status = rer_detection_neighbors(detection, error);
@@ -34,7 +34,7 @@ rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const 
         const rer_neighbor *list = detection->neighbors.list + row * RER_LISTED;
         int32_t own = 0, voters = 0;
         int32_t other = rer_most_voted(&verdict->suggested[row], run, &detection->neighbors, row);
-        if (!rer_is_judged(run, row))
+        if (!rer_run_has_label(run, row))
             continue;
         for (; voters < RER_VOTERS && list[voters].index >= 0; voters++)
             own += given[list[voters].index] == given[row];

@@ -1,7 +1,7 @@
 /* Logistic regression: who is in which fold, and the probabilities that come out. */
 #include "detect/logistic.h"
 
-#include "fit/class_rows.h"
+#include "run/class_rows.h"
 
 #include <math.h>
 
@@ -39,12 +39,12 @@ static void fill_folds(rer_logistic *logistic, const rer_class_rows *classes, co
         for (int64_t i = from; i < used; i++) /* a row makes its class present in the other folds */
             for (int32_t other = 0; other < RER_LOGISTIC_FOLDS; other++)
                 if (other != fold)
-                    logistic->present[other * classes->C + run->result->given[logistic->order[i]]] = true;
+                    logistic->present[other * classes->C + run->given[logistic->order[i]]] = true;
     }
     logistic->n_labelled = labelled;
     logistic->n_labelled_blocks = logistic->n_blocks;
     for (int64_t row = 0; row < run->N; row++)
-        if (run->result->given[row] < 0 && (run->result->flags[row] & RER_FLAG_INVALID) == 0)
+        if (run->given[row] < 0 && run->invalid[row] == 0)
             logistic->order[used++] = row;
     cut_blocks(logistic, labelled, used - labelled, -1);
     logistic->features.count = used;

@@ -181,7 +181,7 @@ static void make_residuals(block_part *part, const training *t, const rer_fold_b
     const rer_run *run = t->run;
     int64_t C = run->C;
     for (int64_t i = 0; i < block->count; i++) {
-        int32_t label = run->result->given[t->model->order[block->first + i]];
+        int32_t label = run->given[t->model->order[block->first + i]];
         for (int32_t a = 0; a < part->others; a++) {
             float *z = part->z + (i * part->others + a) * C;
             const float *bias = t->bias + (own >= 0 && a >= own ? a + 1 : a) * C;

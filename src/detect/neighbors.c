@@ -31,7 +31,7 @@ typedef struct search {
 
 static bool is_searched(const rer_run *run, int64_t row)
 {
-    return run->result->given[row] >= 0 && (run->result->flags[row] & RER_FLAG_INVALID) == 0;
+    return rer_run_has_label(run, row);
 }
 
 /* ---- 1. candidates -------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #define RER_NEIGHBORS_H
 
 #include "core/neighbor.h"
-#include "run.h"
+#include "run/run.h"
 
 #define RER_LISTED 20 /* neighbours listed: more than vote, so that some may be left out at random */
 

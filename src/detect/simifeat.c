@@ -9,7 +9,7 @@
  * (flagged + 1 - s) / (rounds + 1). */
 #include "core/random.h"
 #include "detect/detect.h"
-#include "fit/class_rows.h"
+#include "run/class_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static bool takes_part(const rounds *r, int64_t round, int64_t row)
 /* Score of a row's label among its neighbours that take part. */
 static float score_row(bool *outvoted, const rounds *r, int64_t round, int64_t row)
 {
-    const int32_t *given = r->run->result->given;
+    const int32_t *given = r->run->given;
     const rer_neighbor *list = r->neighbors->list + row * RER_LISTED;
     int32_t label[RER_VOTERS];
     double weight[RER_VOTERS], far[2] = {0}, own = 0, length = 0, most = 0;
@@ -112,7 +112,7 @@ static rer_status run_round(void *context, int64_t round, void *scratch, rer_err
     (void)error;
     for (int64_t row = 0; row < N; row++) {
         made->outvoted[row] = false;
-        made->score[row] = rer_is_judged(r->run, row) && takes_part(r, round, row)
+        made->score[row] = rer_run_has_label(r->run, row) && takes_part(r, round, row)
                                ? score_row(&made->outvoted[row], r, round, row)
                                : NAN;
     }
@@ -150,7 +150,7 @@ static void fill_verdict(rer_verdict *verdict, const rounds *r)
 {
     for (int64_t row = 0; row < r->run->N; row++) {
         (void)rer_most_voted(&verdict->suggested[row], r->run, r->neighbors, row);
-        if (!rer_is_judged(r->run, row))
+        if (!rer_run_has_label(r->run, row))
             continue;
         double times = r->times[row], doubt = times > 0 ? fmax(0, 1 - r->score[row] / times) : 0;
         verdict->mistakenness[row] = r->wrong != NULL ? doubt : (r->flagged[row] + doubt) / (times + 1);

@@ -35,7 +35,7 @@ static rer_status scale_classes(zeroshot *z, rer_error *error)
 static void judge_row(const zeroshot *z, int64_t row, float *p)
 {
     rer_verdict *verdict = z->verdict;
-    int32_t C = z->run->C, given = z->run->result->given[row], best = 0, other = -1;
+    int32_t C = z->run->C, given = z->run->given[row], best = 0, other = -1;
     double entropy = 0;
     (void)z->run->kernels->softmax(p, z->no_bias, C);
     for (int32_t k = 0; k < C; k++) {
@@ -43,7 +43,7 @@ static void judge_row(const zeroshot *z, int64_t row, float *p)
         other = k != given && (other < 0 || p[k] > p[other]) ? k : other;
         entropy -= p[k] > 0 ? (double)p[k] * log((double)p[k]) : 0;
     }
-    if ((z->run->result->flags[row] & RER_FLAG_INVALID) != 0)
+    if (z->run->invalid[row] != 0)
         return;
     verdict->suggested[row] = other;
     if (given < 0)
@@ -89,7 +89,7 @@ rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, c
         status = rer_pool_run(run->pool, &job, error);
     }
     for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
-        judged += rer_is_judged(run, row);
+        judged += rer_run_has_label(run, row);
         flagged += verdict->flagged[row];
     }
     verdict->noise_rate = judged > 0 ? (double)flagged / (double)judged : NAN;

@@ -9,7 +9,6 @@
 #include "fit/centroid.h"
 
 #include "core/tensors.h"
-#include "fit/calibrate.h"
 
 #include <math.h>
 #include <string.h>
@@ -263,7 +262,7 @@ static rer_status fit_metric(rer_model *model, rer_row_sample *sample, centroid_
     const rer_class_moments *moments = &state->moments;
     bool whiten = model->normalizer.kind == RER_WHITEN;
     const int64_t *usable = state->groups != NULL ? state->groups->usable : moments->n;
-    rer_status status = rer_row_sample_pick(sample, run, usable, rer_calibration_rows(run), error);
+    rer_status status = rer_row_sample_pick(sample, run, usable, rer_row_sample_size(run), error);
     if (status == RER_OK && whiten)
         status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
     if (status == RER_OK)
@@ -408,6 +407,8 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
 const rer_reconstructor rer_centroid_reconstructor = {
     .name = "centroid",
     .normalize = RER_WHITEN,
+    .is_closed_form = true,
+    .exponent = 1, /* the square of a mean's error falls with 1 / n */
     .fit = fit,
     .scratch = rer_centroid_model_scratch,
     .prepare = rer_centroid_model_prepare,

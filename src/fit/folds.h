@@ -3,7 +3,7 @@
 #ifndef RER_FOLDS_H
 #define RER_FOLDS_H
 
-#include "fit/class_rows.h"
+#include "run/class_rows.h"
 
 typedef struct rer_fold_plan {
     rer_class_rows classes; /* rows of a class in random order: every folds-th one makes a fold */

@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 
 static bool is_member(const rer_run *run, int64_t row)
 {
-    return run->groups[row] >= 0 && run->result->given[row] >= 0 && (run->result->flags[row] & RER_FLAG_INVALID) == 0;
+    return run->groups[row] >= 0 && rer_run_has_label(run, row);
 }
 
 /* Sorted members [count]: numbers the cells and says which rows are in them. */
@@ -53,7 +53,7 @@ static rer_status sort_rows(rer_groups *groups, const rer_class_moments *moments
     for (int64_t row = 0; row < run->N; row++) {
         groups->cell[row] = -1;
         if (is_member(run, row))
-            members[count++] = (member){run->groups[row], run->result->given[row], row};
+            members[count++] = (member){run->groups[row], run->given[row], row};
     }
     qsort(members, (size_t)count, sizeof *members, compare);
     set_cells(groups, members, count);

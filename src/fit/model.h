@@ -2,12 +2,14 @@
 #ifndef RER_MODEL_H
 #define RER_MODEL_H
 
-#include "channel/channel.h"
-#include "run.h"
+#include "run/run.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
 typedef struct rer_tensors rer_tensors;       /* core/tensors.h, named arrays of a saved model */
-typedef struct rer_row_sample rer_row_sample; /* moments.h */
+typedef struct rer_row_sample rer_row_sample; /* row_sample.h */
+
+/* Squared errors are made for so many classes at a time. */
+#define RER_CLASS_TILE 1024
 
 struct rer_model {
     const rer_reconstructor *reconstructor;
@@ -15,13 +17,12 @@ struct rer_model {
     rer_normalizer normalizer;
     int64_t D;
     int32_t C;
-    int64_t N;    /* rows it was fitted on */
-    int64_t *n;   /* [C] of each class */
-    char **names; /* [C] */
-    /* What the labels seen say, found by their left-out likelihood: */
-    rer_channel channel; /* how true classes became the labels seen */
-    double shrinkage;    /* NaN where it plays no part */
-    double rank;         /* of the classes' subspaces, likewise */
+    int64_t N;                   /* rows it was fitted on */
+    int64_t *n;                  /* [C] of each class */
+    char **names;                /* [C] */
+    double shrinkage;            /* NaN where it plays no part */
+    double rank;                 /* of the classes' subspaces, likewise */
+    struct rer_channel *channel; /* how true classes became the labels seen (channel/calibrate.h); NULL: not known */
 };
 
 /* A reconstructor turns a block of rows into squared errors under each class.
@@ -31,6 +32,11 @@ struct rer_reconstructor {
     const char *name;
     rer_normalize normalize; /* what --normalize auto means for it */
     bool needs_minmax;       /* and whether it can do with no other */
+    /* It is made of sums that merge: rows may lie in parts, or be left out in groups, and nested subsets are scored
+     * at once (studies/scale/nested.h). */
+    bool is_closed_form;
+    double exponent;        /* of the law in n (rer_scale) that it follows, NaN: to be fitted */
+    const char *scale_note; /* what rer_scale has to say about it, NULL: nothing */
     /* All but the channel, which is fitted to the rows that are left in *sample: free it. */
     rer_status (*fit)(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error);
     int64_t (*scratch)(const rer_model *model, int64_t rows);
@@ -45,6 +51,8 @@ struct rer_reconstructor {
     void (*free)(void *state);
 };
 
+/* A model of the data set's classes with its reconstructor and normalisation, ready to be fitted. */
+rer_status rer_model_begin(rer_model **model, const rer_dataset *data, const rer_options *options, rer_error *error);
 /* A model with its arrays but nothing in them. */
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error);
 

@@ -7,7 +7,7 @@
  * multiples of a unit so large that adding them is exact. */
 #include "fit/moments.h"
 
-#include "parts/parts.h"
+#include "run/passes.h"
 
 #include <math.h>
 #include <string.h>
@@ -324,8 +324,7 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
     rer_class_sums sums = {0};
     rer_status status = rer_class_sums_make(&sums, run->C, run->D, normalizer->kind == RER_MINMAX, error);
     if (status == RER_OK)
-        status = run->data->parts.ask != NULL ? rer_parts_class_sums(&sums, normalizer, run, error)
-                                              : rer_class_sums_add(&sums, normalizer, run, error);
+        status = run->passes->class_sums(&sums, normalizer, run, error);
     if (status == RER_OK)
         status = finish_sums(moments, normalizer, &sums, error);
     rer_class_sums_free(&sums);
@@ -338,7 +337,7 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
     const char *name = run->data->features.name, *labels = run->data->labels.source;
     for (int32_t c = 0; c < run->C; c++) {
         char quoted[80];
-        const char *class = run->result->names[c];
+        const char *class = rer_run_class_name(run, c);
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
         if (moments->n[c] == 0)
@@ -489,8 +488,8 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
     return RER_OK;
 }
 
-rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
-                              const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                           const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
     scatter_pass pass = {run, normalizer, moments, sample, scatter};
     int64_t update = 0;
@@ -508,6 +507,11 @@ rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer
         .commit = add_to_scatter,
         .context = &pass,
     };
-    return run->data->parts.ask != NULL ? rer_parts_scatter(scatter, sample, moments, normalizer, run, error)
-                                        : rer_pool_run(run->pool, &job, error);
+    return rer_pool_run(run->pool, &job, error);
+}
+
+rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                              const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+{
+    return run->passes->scatter(scatter, sample, moments, normalizer, run, error);
 }

@@ -2,7 +2,7 @@
 #ifndef RER_MOMENTS_H
 #define RER_MOMENTS_H
 
-#include "fit/model.h"
+#include "fit/row_sample.h"
 
 typedef struct rer_class_moments {
     int64_t *n;    /* [C] */
@@ -41,34 +41,14 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
 /* Whether the classes can be told apart at all: two of them, one with two samples, rows that differ. */
 rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *run, rer_error *error);
 
-/* Rows kept in memory for what is chosen by the labels seen: a class-stratified random sample. */
-struct rer_row_sample {
-    int64_t count;
-    int64_t *row;  /* [count] ascending */
-    float *x;      /* [count, D] */
-    double *scale; /* [count] */
-    int32_t *code; /* [count] */
-};
-
-rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
-                               rer_error *error);
-/* The i-th of `count` places that are evenly spread over `from`. */
-static inline int64_t rer_thin_place(int64_t i, int64_t from, int64_t count)
-{
-    return (int64_t)((__int128)i * from / count);
-}
-/* `count` rows of a filled sample, evenly spread. */
-rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
-                               rer_error *error);
-/* Fetches the rows row [count] of a sample that has nothing else yet, where rows lie elsewhere. */
-rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
-                                rer_error *error);
-void rer_row_sample_free(rer_row_sample *sample);
-
 /* Pass 2: scatter [D, D] (lower triangle) = sum of r r', r the residuals of labelled rows; NULL
  * leaves that out and only fills the sample's rows. */
 rer_status rer_within_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
                               const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
+
+/* The same over the rows that are here. */
+rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                           const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
 
 void rer_class_moments_free(rer_class_moments *moments);
 

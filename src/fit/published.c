@@ -8,7 +8,7 @@
  * It exists so that published numbers can be reproduced. Nothing is left out; the errors are the
  * distances to the constants, which is the centroid model with constants for means. */
 #include "fit/centroid.h"
-#include "fit/class_rows.h"
+#include "run/class_rows.h"
 #include "fit/graph.h"
 
 #include <math.h>
@@ -143,6 +143,9 @@ const rer_reconstructor rer_published_reconstructor = {
     .name = "published",
     .normalize = RER_MINMAX,
     .needs_minmax = true,
+    .exponent = 1.808, /* the paper's */
+    .scale_note =
+        "with the reconstructor 'published' this is the number of training steps at work, not the sample size",
     .fit = fit,
     .scratch = rer_centroid_model_scratch,
     .prepare = rer_centroid_model_prepare,

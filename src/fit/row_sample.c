@@ -3,11 +3,18 @@
  * Line the usable rows up by class (in file order within a class) and cut the line into `count`
  * pieces of equal length: one row is drawn from each, so every class is there in proportion. A
  * row's place in the line is offset[c] + the rows of c before it: no sorting, one sweep. */
-#include "core/random.h"
-#include "fit/moments.h"
-#include "parts/parts.h"
+#include "fit/row_sample.h"
 
+#include "core/random.h"
+#include "run/passes.h"
+
+#include <math.h>
 #include <string.h>
+
+#define SAMPLE_MOST 5000
+#define SAMPLE_ERRORS (1 << 20) /* errors of the sample that are kept, [rows, C] */
+#define SAMPLE_ROWS_MIN 500
+#define SAMPLE_BLOCK 512 /* rows of an item: there are few, which threads are to share evenly */
 
 /* All but the rows' numbers. */
 static rer_status allocate_rows(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
@@ -36,7 +43,7 @@ rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *no
                                 rer_error *error)
 {
     rer_status status = allocate_rows(sample, sample->count, run->D, error);
-    return status == RER_OK ? rer_parts_scatter(NULL, sample, NULL, normalizer, run, error) : status;
+    return status == RER_OK ? run->passes->scatter(NULL, sample, NULL, normalizer, run, error) : status;
 }
 
 static bool is_drawn(int64_t place, int64_t usable, int64_t count, int64_t seed)
@@ -63,8 +70,8 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
     if (status == RER_OK)
         status = allocate_sample(&made, count, run->D, error);
     for (int64_t i = 0; status == RER_OK && i < run->N && drawn < count; i++) {
-        int32_t c = run->result->given[i];
-        if (c < 0 || n[c] < 2 || (run->result->flags[i] & RER_FLAG_INVALID) != 0)
+        int32_t c = run->given[i];
+        if (!rer_run_has_label(run, i) || n[c] < 2)
             continue;
         if (is_drawn(place[c]++, usable, count, run->options->seed))
             made.row[drawn++] = i;
@@ -105,4 +112,69 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
     }
     *thin = made;
     return RER_OK;
+}
+
+/* ---- their errors ------------------------------------------------------------------------- */
+
+int64_t rer_row_sample_size(const rer_run *run)
+{
+    return rer_min(SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
+}
+
+rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error)
+{
+    rer_status status = rer_allocate(log_n, C, sizeof **log_n, "class sizes", error);
+    for (int32_t c = 0; status == RER_OK && c < C; c++)
+        (*log_n)[c] = n[c] > 0 ? logf((float)n[c]) : -INFINITY;
+    return status;
+}
+
+typedef struct sample_pass {
+    const rer_model *model;
+    const rer_row_sample *sample;
+    const rer_run *run;
+    float *d2; /* [count, C] */
+} sample_pass;
+
+static rer_status score_sample(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)error;
+    const sample_pass *pass = context;
+    const rer_row_sample *sample = pass->sample;
+    const rer_reconstructor *reconstructor = pass->model->reconstructor;
+    int64_t first = item * SAMPLE_BLOCK, C = pass->model->C;
+    rer_block block = {
+        .count = rer_min(SAMPLE_BLOCK, sample->count - first),
+        .x = sample->x + first * pass->model->D,
+        .scale = sample->scale + first,
+        .code = sample->code + first,
+        .row = sample->row + first,
+    };
+    float *tile = rer_carve(&scratch, block.count * rer_min(RER_CLASS_TILE, C) * (int64_t)sizeof(float));
+    reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
+    for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
+        int64_t classes = rer_min(RER_CLASS_TILE, C - k);
+        reconstructor->errors(pass->model, pass->run, &block, (int32_t)k, (int32_t)classes, tile, scratch);
+        for (int64_t i = 0; i < block.count; i++)
+            memcpy(pass->d2 + (first + i) * C + k, tile + i * classes, (size_t)classes * sizeof(float));
+    }
+    return RER_OK;
+}
+
+rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
+                             rer_error *error)
+{
+    sample_pass pass = {model, sample, run, d2};
+    int64_t block = rer_min(sample->count, SAMPLE_BLOCK);
+    rer_job job = {
+        .stage = "calibrating",
+        .from = .45,
+        .to = .5,
+        .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
+        .scratch = model->reconstructor->scratch(model, block) +
+                   block * rer_min(RER_CLASS_TILE, run->C) * (int64_t)sizeof(float) + 128,
+        .work = score_sample,
+        .context = &pass,
+    };
+    return rer_pool_run(run->pool, &job, error);
 }

@@ -8,7 +8,6 @@
  * tried together: their metrics in parallel (rough ones), then all their rows, then their F. What is
  * taken is the top of the parabola through the best value and its neighbours, so that a row more or
  * less moves it a little and not to the next value of the grid; its metric is made in double. */
-#include "fit/calibrate.h"
 #include "fit/centroid.h"
 #include "fit/label_fit.h"
 

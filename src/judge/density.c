@@ -4,7 +4,7 @@
  *
  *   p(chi)            density of the ratios of the labels as they are
  *   p(chi | mistake)  density of the ratios that the rows would have with a label drawn from the other
- *                     classes (result->flipped, made by the scoring pass)
+ *                     classes (flipped [N], made by the scoring pass)
  *   eta               the paper's share of wrong labels (probability.c)
  *
  * Both are Gaussian kernel densities, h = deviation n^(-1/5) (Scott's rule), reflected at their
@@ -27,16 +27,16 @@ typedef struct density {
     double *values; /* [points] f at left + i step */
 } density;
 
-/* The ratio of row i's label as it is, or flipped; NaN: none. */
-static double ratio_of(const rer_result *result, int64_t row, bool flipped)
+/* The ratio of a row's label as it is, or of flipped [N] where that is not NULL; NaN: none. */
+static double ratio_of(const rer_result *result, int64_t row, const float *flipped)
 {
     if (result->given[row] < 0 || isnan(result->own[row]))
         return NAN;
-    return flipped ? (double)result->flipped[row] : rer_chi((double)result->own[row], (double)result->other[row]);
+    return flipped != NULL ? (double)flipped[row] : rer_chi((double)result->own[row], (double)result->other[row]);
 }
 
 /* Number, ends (the left one beyond the kernels' reach) and bandwidth; h = 0 where the values do not differ. */
-static double measure(density *made, const rer_result *result, bool flipped)
+static double measure(density *made, const rer_result *result, const float *flipped)
 {
     double mean = 0, square = 0;
     made->left = INFINITY;
@@ -59,7 +59,7 @@ static double measure(density *made, const rer_result *result, bool flipped)
 }
 
 /* Shares of the values at the grid's points. */
-static void share_out(double *shares, const density *made, const rer_result *result, bool flipped)
+static void share_out(double *shares, const density *made, const rer_result *result, const float *flipped)
 {
     for (int64_t row = 0; row < result->N; row++) {
         double x = ratio_of(result, row, flipped);
@@ -87,7 +87,7 @@ static void convolve(const density *made, const double *shares, const double *ke
 }
 
 /* points stays 0 where the values do not differ. */
-static rer_status estimate(density *made, const rer_result *result, bool flipped, rer_error *error)
+static rer_status estimate(density *made, const rer_result *result, const float *flipped, rer_error *error)
 {
     double h = measure(made, result, flipped), *shares = NULL, *kernel = NULL;
     if (h == 0)
@@ -138,14 +138,14 @@ static void set_logits(rer_result *result, const density *all, const density *mi
 {
     double largest = -1, from = INFINITY;
     for (int64_t row = 0; row < result->N; row++) {
-        double x = ratio_of(result, row, false), p = isnan(x) ? -1 : probability_at(all, mistaken, eta, x);
+        double x = ratio_of(result, row, NULL), p = isnan(x) ? -1 : probability_at(all, mistaken, eta, x);
         if (p > largest || (p == largest && x < from)) {
             largest = p;
             from = x;
         }
     }
     for (int64_t row = 0; row < result->N; row++) {
-        double x = ratio_of(result, row, false);
+        double x = ratio_of(result, row, NULL);
         if (isnan(x))
             continue;
         double p = x >= from ? largest : probability_at(all, mistaken, eta, x), logit = log(p) - log1p(-p);
@@ -153,12 +153,12 @@ static void set_logits(rer_result *result, const density *all, const density *mi
     }
 }
 
-rer_status rer_judge_by_density(rer_result *result, double eta, rer_error *error)
+rer_status rer_judge_by_density(rer_result *result, const float *flipped, double eta, rer_error *error)
 {
     density all = {0}, mistaken = {0};
-    rer_status status = estimate(&all, result, false, error);
+    rer_status status = estimate(&all, result, NULL, error);
     if (status == RER_OK)
-        status = estimate(&mistaken, result, true, error);
+        status = estimate(&mistaken, result, flipped, error);
     if (status == RER_OK)
         set_logits(result, &all, &mistaken, eta);
     free(all.values);

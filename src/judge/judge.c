@@ -3,7 +3,6 @@
 #include "judge/judge.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -148,12 +147,27 @@ static rer_status flag_budget(rer_result *result, rer_error *error)
     return RER_OK;
 }
 
-rer_status rer_judge_flags(rer_result *result, rer_error *error)
+static void flag_as_told(rer_result *result, const bool *flagged)
+{
+    result->summary.threshold = NAN;
+    for (int64_t row = 0; row < result->N; row++)
+        if (flagged[row]) {
+            result->flags[row] |= RER_FLAG_ISSUE;
+            result->summary.n_issues++;
+        }
+}
+
+/* By budget or threshold, as the options say, or as another detector does. */
+static rer_status set_flags(rer_result *result, const bool *flagged, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
     const rer_options *options = &result->options;
     if (options->budget >= 0)
         return flag_budget(result, error);
+    if (flagged != NULL && options->threshold < 0) {
+        flag_as_told(result, flagged);
+        return RER_OK;
+    }
     if (options->threshold == RER_PAPER)
         flag_above(result, rer_paper_threshold(summary->chi0, summary->chi_rand, summary->eta, largest_chi(result)),
                    true);
@@ -173,15 +187,6 @@ static double sum_flagged(const rer_result *result)
 }
 
 /* ---- notes ------------------------------------------------------------------------------- */
-
-rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
-{
-    va_list values;
-    va_start(values, format);
-    rer_status status = rer_notes_add_list(&result->notes, error, format, values);
-    va_end(values);
-    return status;
-}
 
 #define LISTED 8
 
@@ -233,21 +238,27 @@ static rer_status add_notes(rer_result *result, rer_error *error)
     return status;
 }
 
-rer_status rer_judge(rer_result *result, const rer_ratio_sums *sums, rer_error *error)
+rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error *error)
 {
+    const rer_ratio_sums *sums = &findings->sums;
+    const float *flipped = findings->scores.flipped;
     count_rows(result);
     set_ratios(result, sums);
     rer_status status = RER_OK;
-    if (result->flipped != NULL && sums->n > 0)
-        status = rer_judge_by_density(result, result->summary.eta, error);
+    if (flipped != NULL && sums->n > 0)
+        status = rer_judge_by_density(result, flipped, result->summary.eta, error);
     set_noise_rate(result);
+    if (findings->flagged != NULL) { /* its own number, and nothing is known of its doubt */
+        result->summary.noise_rate = findings->noise_rate;
+        result->summary.noise_low = result->summary.noise_high = NAN;
+    }
     if (status == RER_OK)
-        status = rer_judge_flags(result, error);
+        status = set_flags(result, findings->flagged, error);
     result->summary.expected_wrong = sum_flagged(result);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
-        status = rer_judge_outliers(result, error);
+        status = rer_judge_outliers(result, &findings->scores, error);
     if (status == RER_OK)
         status = add_notes(result, error);
     return status;

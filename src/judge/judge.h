@@ -2,27 +2,35 @@
 #ifndef RER_JUDGE_H
 #define RER_JUDGE_H
 
-#include "score/score.h"
+#include "run/result.h"
 
-/* Fills the rest of the result: logit, flags, summary, classes, pairs, notes. */
-rer_status rer_judge(rer_result *result, const rer_ratio_sums *sums, rer_error *error);
+/* What was found before: the rows' scores and, where another detector than ours has made the probabilities, its own
+ * opinion of which labels are wrong and how many. */
+typedef struct rer_findings {
+    rer_scores scores;
+    rer_ratio_sums sums;
+    const bool *flagged; /* [N], NULL: the probabilities decide */
+    double noise_rate;   /* where flagged is there; NaN: not known */
+} rer_findings;
+
+/* Counts and sorts: flags, summary, classes, pairs, notes. Probabilities are there already (result->logit), but for
+ * the paper's, which need all ratios. */
+rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error *error);
 
 /* The parts, each in its own file. */
 
 /* eta = (chi0 - chi_rand) / (1 - chi_rand) in 0..1, 0 where chi_rand = 1. */
 double rer_noise_rate(double chi0, double chi_rand);
-/* The paper's probability, in place of what the scoring pass left: logit [N] from the ratios and result->flipped. */
-rer_status rer_judge_by_density(rer_result *result, double eta, rer_error *error);
+/* The paper's probability, in place of what the scoring pass left: logit [N] from the ratios and flipped [N]. */
+rer_status rer_judge_by_density(rer_result *result, const float *flipped, double eta, rer_error *error);
 /* The paper's threshold on chi. */
 double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_max);
 
-/* Flags by budget or threshold, as the options say; none may be flagged before. */
-rer_status rer_judge_flags(rer_result *result, rer_error *error);
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
 rer_status rer_judge_classes(rer_result *result, rer_error *error);
 
-/* Turns margin and removed, where they are there, into outlier_score, flags and their number. */
-rer_status rer_judge_outliers(rer_result *result, rer_error *error);
+/* outlier_score, flags and their number, from margin and removed of the scores. */
+rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_error *error);
 
 /* Samples of class `from` whose nearest class is `to`. */
 typedef struct rer_confusion {
@@ -34,8 +42,5 @@ rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_r
 
 /* error rate / error rate of chance, 0..1, from rows by given [C] and by nearest class [C]; NaN for none. */
 double rer_difficulty(int64_t wrong, const int64_t *given, const int64_t *predicted, int32_t C);
-
-rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif

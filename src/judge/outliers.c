@@ -48,21 +48,21 @@ static double at_share(const float *values, int64_t n, double share)
 
 typedef enum value_kind { LOG_BEST, MARGIN, REMOVED } value_kind;
 
-static float value_of(const rer_result *result, int64_t row, value_kind kind)
+static float value_of(const rer_result *result, const rer_scores *scores, int64_t row, value_kind kind)
 {
     if ((result->flags[row] & RER_FLAG_INVALID) != 0)
         return NAN;
     if (kind == LOG_BEST)
         return best_error(result, row) > 0 ? (float)log(best_error(result, row)) : NAN;
-    return kind == MARGIN ? result->margin[row] : result->removed[row];
+    return kind == MARGIN ? scores->margin[row] : scores->removed[row];
 }
 
 /* Values [SAMPLE at most] of evenly spread rows that have one, ascending; returns how many. */
-static int64_t gather(float *values, const rer_result *result, value_kind kind)
+static int64_t gather(float *values, const rer_result *result, const rer_scores *scores, value_kind kind)
 {
     int64_t step = (result->N + SAMPLE - 1) / SAMPLE, n = 0;
     for (int64_t row = 0; row < result->N; row += step) {
-        float value = value_of(result, row, kind);
+        float value = value_of(result, scores, row, kind);
         if (!isnan(value))
             values[n++] = value;
     }
@@ -71,9 +71,9 @@ static int64_t gather(float *values, const rer_result *result, value_kind kind)
 }
 
 /* Fills the scale; false where there is too little to go by. `work` [SAMPLE]. */
-static bool set_scale(outlier_scale *scale, const rer_result *result, float *work)
+static bool set_scale(outlier_scale *scale, const rer_result *result, const rer_scores *scores, float *work)
 {
-    int64_t n = gather(work, result, LOG_BEST);
+    int64_t n = gather(work, result, scores, LOG_BEST);
     if (n < LEAST_ROWS)
         return false;
     scale->center = at_share(work, n, .5);
@@ -81,9 +81,9 @@ static bool set_scale(outlier_scale *scale, const rer_result *result, float *wor
         work[i] = fabsf(work[i] - (float)scale->center);
     qsort(work, (size_t)n, sizeof *work, compare);
     scale->spread = 1.4826 * at_share(work, n, .5);
-    n = gather(work, result, MARGIN);
+    n = gather(work, result, scores, MARGIN);
     scale->tail = n > 0 ? at_share(work, n, 1 - TAIL) : INFINITY;
-    scale->n_removed = gather(scale->removed, result, REMOVED);
+    scale->n_removed = gather(scale->removed, result, scores, REMOVED);
     return true;
 }
 
@@ -100,38 +100,33 @@ static double share_below(const outlier_scale *scale, double margin)
     return scale->n_removed > 0 && !isnan(margin) ? (double)low / (double)scale->n_removed : 0;
 }
 
-static void judge_row(rer_result *result, const outlier_scale *scale, int64_t row)
+static void judge_row(rer_result *result, const outlier_scale *scale, double margin, int64_t row)
 {
-    double best = best_error(result, row), margin = (double)result->margin[row];
+    double best = best_error(result, row);
     double z = scale->spread > 0 && best > 0 ? (log(best) - scale->center) / scale->spread : 0;
     double far = z > 0 ? 1 / (1 + pow(FAR / z, 8)) : 0, unlike = share_below(scale, margin);
-    result->margin[row] = (float)fmax(far, unlike);
+    result->outlier_score[row] = (float)fmax(far, unlike);
     if (far >= .5 || (unlike >= .5 && margin > scale->tail)) {
         result->flags[row] |= RER_FLAG_OUTLIER;
         result->summary.n_outliers++;
     }
 }
 
-rer_status rer_judge_outliers(rer_result *result, rer_error *error)
+rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_error *error)
 {
     outlier_scale scale = {0};
     float *work = NULL;
-    if (result->margin == NULL)
+    if (scores->margin == NULL)
         return RER_OK;
-    rer_status status = rer_allocate(&work, SAMPLE, sizeof *work, "outliers", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scale.removed, SAMPLE, sizeof *scale.removed, "outliers", error);
-    bool known = status == RER_OK && set_scale(&scale, result, work);
+    rer_room rooms[] = {RER_ROOM(work, SAMPLE), RER_ROOM(scale.removed, SAMPLE)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "outliers", error);
+    bool known = status == RER_OK && set_scale(&scale, result, scores, work);
     for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
         if (known && (result->flags[row] & RER_FLAG_INVALID) == 0)
-            judge_row(result, &scale, row);
+            judge_row(result, &scale, (double)scores->margin[row], row);
         else
-            result->margin[row] = NAN;
+            result->outlier_score[row] = NAN;
     }
-    result->outlier_score = result->margin;
-    result->margin = NULL;
-    free(result->removed);
-    result->removed = NULL;
     free(scale.removed);
     free(work);
     return status;

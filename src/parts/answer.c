@@ -1,8 +1,6 @@
 /* Answers of a part, where its rows are: the same passes over its blocks. */
 #include "parts/parts.h"
 
-#include "pipeline.h"
-
 #include <string.h>
 
 /* A part with all that a pass needs. */
@@ -11,7 +9,6 @@ typedef struct working {
     const rer_tensors *task;
     rer_options options;
     rer_dataset *data;
-    rer_result *result;
     rer_run run;
 } working;
 
@@ -51,12 +48,9 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
     if (status == RER_OK)
         status = check_codes(work->part, work->data->N, C, error);
     if (status == RER_OK)
-        status = rer_result_make(&work->result, work->data->N, (int32_t)C, &work->options, error);
-    if (status != RER_OK)
-        return status;
-    memcpy(work->result->given, work->part->codes, (size_t)work->data->N * sizeof *work->part->codes);
-    status = rer_run_start(&work->run, work->result, work->data, &work->options, progress, error);
+        status = rer_run_start(&work->run, work->data, work->part->codes, (int32_t)C, &work->options, progress, error);
     work->run.first_row = work->part->first;
+    work->run.passes = &rer_passes_here;
     return status;
 }
 
@@ -67,7 +61,7 @@ static rer_status list_invalid(rer_sums_answer *answer, const working *work, rer
     int64_t capacity = 0;
     rer_status status = RER_OK;
     for (int64_t i = 0; status == RER_OK && i < work->run.N; i++)
-        if ((work->result->flags[i] & RER_FLAG_INVALID) != 0) {
+        if (work->run.invalid[i] != 0) {
             status = rer_grow(&answer->invalid, &capacity, answer->n_invalid + 1, sizeof(int64_t), "rows", error);
             if (status == RER_OK)
                 answer->invalid[answer->n_invalid++] = work->part->first + i;
@@ -171,46 +165,67 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
     return RER_OK;
 }
 
-static rer_status put_scores(rer_tensors *out, const working *work, const rer_ratio_sums *blocks, int64_t *block_bytes,
-                             rer_error *error)
+/* A part's scores: freed by free_scores. */
+typedef struct score_answer {
+    rer_scores scores;
+    rer_ratio_sums *blocks;
+    int64_t block_bytes;
+} score_answer;
+
+static void free_scores(score_answer *answer)
 {
-    const rer_result *result = work->result;
+    rer_scores *scores = &answer->scores;
+    free(scores->own);
+    free(scores->other);
+    free(scores->nearest);
+    free(scores->logit);
+    free(scores->margin);
+    free(scores->removed);
+    free(scores->flipped);
+    free(answer->blocks);
+}
+
+static rer_status make_scores(score_answer *answer, const working *work, rer_error *error)
+{
+    rer_scores *scores = &answer->scores;
+    int64_t N = work->run.N, blocks = rer_run_blocks(&work->run);
+    bool by_density = work->options.probability == RER_DENSITY;
+    rer_room rooms[] = {
+        RER_ROOM(scores->own, N),         RER_ROOM(scores->other, N),   RER_ROOM(scores->nearest, N),
+        RER_ROOM(scores->logit, N),       RER_ROOM(scores->margin, N),  RER_ROOM(scores->removed, N),
+        RER_ROOM(answer->blocks, blocks), RER_ROOM(scores->flipped, N),
+    };
+    answer->block_bytes = blocks * (int64_t)sizeof *answer->blocks;
+    return rer_allocate_all(rooms, by_density ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "scores", error);
+}
+
+static rer_status put_scores(rer_tensors *out, const working *work, const score_answer *answer, rer_error *error)
+{
     const int64_t *rows = &work->run.N;
-    *block_bytes = rer_run_blocks(&work->run) * (int64_t)sizeof *blocks;
     rer_status status = rer_tensors_set_number(out, "first", (double)work->part->first, error);
     if (status == RER_OK)
         status = rer_tensors_set_number(out, "rows", (double)*rows, error);
+    rer_score_column columns[RER_SCORE_COLUMNS];
+    rer_exchange_score_columns(columns, &answer->scores);
+    for (int i = 0; status == RER_OK && i < RER_SCORE_COLUMNS; i++)
+        if (columns[i].values != NULL)
+            status = rer_tensors_add(out, columns[i].name, columns[i].dtype, 1, rows, columns[i].values, error);
     if (status == RER_OK)
-        status = rer_tensors_add(out, "own", RER_F32, 1, rows, result->own, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "other", RER_F32, 1, rows, result->other, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "logit", RER_F32, 1, rows, result->logit, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "margin", RER_F32, 1, rows, result->margin, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "removed", RER_F32, 1, rows, result->removed, error);
-    if (status == RER_OK && result->flipped != NULL)
-        status = rer_tensors_add(out, "flipped", RER_F32, 1, rows, result->flipped, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "suggested", RER_I32, 1, rows, result->suggested, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "blocks", RER_U8, 1, block_bytes, blocks, error);
+        status = rer_tensors_add(out, "blocks", RER_U8, 1, &answer->block_bytes, answer->blocks, error);
     return status;
 }
 
-static rer_status answer_scores(rer_tensors *out, rer_ratio_sums **blocks, working *work, rer_error *error)
+static rer_status answer_scores(rer_tensors *out, score_answer *answer, working *work, rer_error *error)
 {
     rer_model *model = NULL;
     bool left_out = true;
-    int64_t block_bytes = 0;
     rer_status status = read_model(&model, &left_out, work, error);
     if (status == RER_OK)
-        status = rer_allocate(blocks, rer_run_blocks(&work->run), sizeof **blocks, "sums", error);
+        status = make_scores(answer, work, error);
     if (status == RER_OK)
-        status = rer_score_blocks(*blocks, model, &work->run, left_out, error);
+        status = rer_score_blocks(&answer->scores, answer->blocks, model, &work->run, left_out, error);
     if (status == RER_OK)
-        status = put_scores(out, work, *blocks, &block_bytes, error);
+        status = put_scores(out, work, answer, error);
     rer_model_free(model);
     return status;
 }
@@ -312,7 +327,7 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
     rer_tensors *in = NULL, *out = NULL;
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
-    rer_ratio_sums *blocks = NULL;
+    score_answer scores = {0};
     near_task near = {0};
     working work = {.part = part};
     rer_status status = rer_exchange_read(&in, task->data, task->size, "a part's task", error);
@@ -326,7 +341,7 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
     else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCATTER))
         status = answer_scatter(out, &scatter, &work, error);
     else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCORES))
-        status = answer_scores(out, &blocks, &work, error);
+        status = answer_scores(out, &scores, &work, error);
     else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_NEAR))
         status = answer_near(out, &near, &work, error);
     else if (status == RER_OK)
@@ -334,14 +349,13 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
             rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", rer_tensors_text(in, "stage"));
     if (status == RER_OK)
         status = rer_tensors_pack(out, answer, size, error);
-    rer_pool_close(work.run.pool);
     rer_sums_answer_free(&sums);
     rer_scatter_answer_free(&scatter);
-    free(blocks);
+    free_scores(&scores);
     free_near(&near);
     rer_tensors_free(in);
     rer_tensors_free(out);
-    rer_result_free(work.result);
+    rer_run_end(&work.run);
     rer_dataset_free(work.data);
     return status;
 }

@@ -2,8 +2,6 @@
  * the answers in as they come. */
 #include "parts/parts.h"
 
-#include "pipeline.h"
-
 #include <string.h>
 
 /* What a pass collects; one of its members is used. */
@@ -14,6 +12,7 @@ typedef struct collecting {
     double *scatter; /* [D, D], or NULL */
     rer_row_sample *sample;
     int64_t sampled;
+    rer_scores *scores;
     rer_ratio_sums *blocks; /* [blocks] of the scoring */
     rer_near *near;
 } collecting;
@@ -75,7 +74,7 @@ static rer_status take_sums(void *taker, const rer_message *message, rer_error *
         if (answer.invalid[i] < 0 || answer.invalid[i] >= collected->run->N)
             status = fail_answer("it names a row that does not exist", error);
         else
-            collected->run->result->flags[answer.invalid[i]] |= RER_FLAG_INVALID;
+            collected->run->invalid[answer.invalid[i]] = 1;
     }
     if (status == RER_OK) {
         rer_class_sums_merge(sums, &answer.sums, collected->run->kernels);
@@ -86,8 +85,8 @@ static rer_status take_sums(void *taker, const rer_message *message, rer_error *
     return status;
 }
 
-rer_status rer_parts_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
-                                rer_error *error)
+static rer_status ask_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
+                                 rer_error *error)
 {
     rer_tensors *task = NULL;
     collecting collected = {.run = run, .sums = sums};
@@ -149,8 +148,8 @@ static rer_status take_scatter(void *taker, const rer_message *message, rer_erro
     return status;
 }
 
-rer_status rer_parts_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
-                             const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+static rer_status ask_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                              const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
     rer_tensors *task = NULL;
     collecting collected = {.run = run, .scatter = scatter, .sample = sample};
@@ -205,7 +204,7 @@ static rer_status take_blocks(collecting *collected, int64_t first, int64_t rows
 static rer_status take_scores(void *taker, const rer_message *message, rer_error *error)
 {
     collecting *collected = taker;
-    rer_result *result = collected->run->result;
+    rer_scores *scores = collected->scores;
     int64_t N = collected->run->N, first = 0, rows = 0;
     rer_tensors *tensors = NULL;
     rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
@@ -217,22 +216,13 @@ static rer_status take_scores(void *taker, const rer_message *message, rer_error
         status = rer_exchange_integer(tensors, "rows", 1, N - first, &rows, error);
     if (status == RER_OK && first % RER_BLOCK != 0)
         status = fail_answer("its rows do not begin at a multiple of 1024", error);
-    if (status == RER_OK)
-        status = take_column(result->own, "own", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK)
-        status = take_column(result->other, "other", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK)
-        status = take_column(result->logit, "logit", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK)
-        status = take_column(result->margin, "margin", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK)
-        status = take_column(result->removed, "removed", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK && result->flipped != NULL)
-        status = take_column(result->flipped, "flipped", RER_F32, 4, first, rows, tensors, error);
-    if (status == RER_OK)
-        status = take_column(result->suggested, "suggested", RER_I32, 4, first, rows, tensors, error);
+    rer_score_column columns[RER_SCORE_COLUMNS];
+    rer_exchange_score_columns(columns, scores);
+    for (int i = 0; status == RER_OK && i < RER_SCORE_COLUMNS; i++)
+        if (columns[i].values != NULL)
+            status = take_column(columns[i].values, columns[i].name, columns[i].dtype, 4, first, rows, tensors, error);
     for (int64_t i = first; status == RER_OK && i < first + rows; i++)
-        if (result->suggested[i] < -1 || result->suggested[i] >= result->C)
+        if (scores->nearest[i] < -1 || scores->nearest[i] >= collected->run->C)
             status = fail_answer("it suggests a class that does not exist", error);
     if (status == RER_OK)
         status = take_blocks(collected, first, rows, tensors, error);
@@ -241,13 +231,15 @@ static rer_status take_scores(void *taker, const rer_message *message, rer_error
     return status;
 }
 
-rer_status rer_parts_score(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                           rer_error *error)
+static rer_status ask_scores(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                             bool left_out, rer_output *errors, rer_error *error)
 {
     rer_tensors *task = NULL;
     void *packed = NULL;
     int64_t size = 0;
-    collecting collected = {.run = run};
+    collecting collected = {.run = run, .scores = scores};
+    if (errors != NULL)
+        return rer_fail(error, RER_BAD_USAGE, "errors of all classes cannot be written where rows lie in parts");
     rer_status status = rer_allocate(&collected.blocks, rer_run_blocks(run), sizeof *collected.blocks, "sums", error);
     if (status == RER_OK)
         status = begin_task(&task, RER_STAGE_SCORES, run, error);
@@ -314,7 +306,7 @@ static rer_status list_doubted(int64_t **rows, int64_t *count, const rer_witness
     return status;
 }
 
-rer_status rer_parts_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+static rer_status ask_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     rer_tensors *task = NULL;
     int64_t *doubted = NULL, n_doubted = 0, C = run->C;
@@ -369,3 +361,10 @@ rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, 
     *data = made;
     return RER_OK;
 }
+
+const rer_passes rer_passes_apart = {
+    .class_sums = ask_class_sums,
+    .scatter = ask_scatter,
+    .score = ask_scores,
+    .near = ask_near,
+};

@@ -353,3 +353,14 @@ rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left,
     rer_tensors_free(out);
     return status;
 }
+
+void rer_exchange_score_columns(rer_score_column columns[RER_SCORE_COLUMNS], const rer_scores *scores)
+{
+    const rer_score_column all[RER_SCORE_COLUMNS] = {
+        {"own", scores->own, RER_F32},         {"other", scores->other, RER_F32},
+        {"logit", scores->logit, RER_F32},     {"margin", scores->margin, RER_F32},
+        {"removed", scores->removed, RER_F32}, {"flipped", scores->flipped, RER_F32},
+        {"nearest", scores->nearest, RER_I32},
+    };
+    memcpy(columns, all, sizeof all);
+}

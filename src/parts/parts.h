@@ -16,17 +16,8 @@
 #include "score/near_rows.h"
 #include "score/score.h"
 
-/* What the passes do where run->data->parts.ask is set: as rer_class_sums_add, rer_within_scatter and
- * rer_score_rows. Rows that are invalid get their flags. */
-rer_status rer_parts_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
-                                rer_error *error);
-rer_status rer_parts_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
-                             const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
-rer_status rer_parts_score(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                           rer_error *error);
-
-/* As rer_near_search. */
-rer_status rer_parts_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
+/* The passes of rer_passes_here, by tasks and answers. Rows that are invalid get their marks. */
+extern const rer_passes rer_passes_apart;
 
 /* ---- exchange.c -------------------------------------------------------------------------- */
 
@@ -64,6 +55,15 @@ typedef struct rer_sums_answer {
 rer_status rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer, rer_error *error);
 rer_status rer_exchange_get_sums(rer_sums_answer *answer, const rer_tensors *tensors, rer_error *error);
 void rer_sums_answer_free(rer_sums_answer *answer);
+
+/* The columns of a part's scores, values NULL: not wanted. */
+enum { RER_SCORE_COLUMNS = 7 };
+typedef struct rer_score_column {
+    const char *name;
+    void *values; /* [rows] of 4 bytes */
+    rer_dtype dtype;
+} rer_score_column;
+void rer_exchange_score_columns(rer_score_column columns[RER_SCORE_COLUMNS], const rer_scores *scores);
 
 /* Scatter and sampled rows. */
 typedef struct rer_scatter_answer {

@@ -1,6 +1,6 @@
 /* class_details.csv, subset_details.csv, transitions.csv, pair_details.csv, extremes.csv, details.json and
  * three distributions as SVG. */
-#include "details.h"
+#include "run/details.h"
 #include "judge/judge.h"
 #include "report/chart.h"
 #include "report/json_values.h"

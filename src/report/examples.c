@@ -19,6 +19,7 @@ typedef struct candidate {
 } candidate;
 
 typedef struct pool_of_examples {
+    const rer_result *result;
     const rer_run *run;
     rer_gallery *gallery;
     int32_t *slot;      /* [C] place of a class among those in use, or -1 */
@@ -37,7 +38,7 @@ static bool is_clean(const rer_result *result, int64_t row)
 /* Which classes suspects have or should have. */
 static rer_status find_slots(pool_of_examples *p, rer_error *error)
 {
-    const rer_result *result = p->run->result;
+    const rer_result *result = p->result;
     rer_status status = rer_allocate(&p->slot, result->C, sizeof *p->slot, "classes", error);
     if (status != RER_OK)
         return status;
@@ -59,7 +60,7 @@ static rer_status find_slots(pool_of_examples *p, rer_error *error)
 /* Keeps the K smallest keys of each class: a random choice that the order of the rows has no part in. */
 static rer_status draw(pool_of_examples *p, rer_error *error)
 {
-    const rer_result *result = p->run->result;
+    const rer_result *result = p->result;
     rer_status status = rer_allocate(&p->list, p->n_slots * p->K, sizeof *p->list, "examples", error);
     if (status == RER_OK)
         status = rer_allocate(&p->count, p->n_slots, sizeof *p->count, "examples", error);
@@ -127,7 +128,7 @@ static void find_nearest(const pool_of_examples *p, const float *x, int32_t c, i
 static rer_status compare_suspect(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const pool_of_examples *p = context;
-    const rer_result *result = p->run->result;
+    const rer_result *result = p->result;
     int64_t row = p->gallery->suspects[item], *out = p->gallery->examples + item * 2 * RER_EXAMPLES;
     void *cursor = scratch;
     float *x = rer_carve(&cursor, p->run->D * (int64_t)sizeof *x);
@@ -140,9 +141,9 @@ static rer_status compare_suspect(void *context, int64_t item, void *scratch, re
     return RER_OK;
 }
 
-rer_status rer_gallery_examples(rer_gallery *gallery, const rer_run *run, rer_error *error)
+rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, const rer_run *run, rer_error *error)
 {
-    pool_of_examples p = {.run = run, .gallery = gallery};
+    pool_of_examples p = {.result = result, .run = run, .gallery = gallery};
     int64_t row_scratch = rer_dataset_scratch(run->data, 1) + 64;
     rer_status status = RER_OK;
     if (gallery->n_suspects == 0)

@@ -132,7 +132,7 @@ static rer_status choose_outliers(rer_gallery *gallery, const rer_result *result
         return status;
     for (int i = 0; i < RER_OUTLIERS_SHOWN; i++)
         gallery->outliers[i] = -1;
-    for (int64_t row = 0; row < result->N && result->outlier_score != NULL; row++)
+    for (int64_t row = 0; row < result->N; row++)
         if ((result->flags[row] & RER_FLAG_OUTLIER) != 0)
             insert(gallery->outliers, keys, RER_OUTLIERS_SHOWN, row, -(double)result->outlier_score[row]);
     while (gallery->n_outliers < RER_OUTLIERS_SHOWN && gallery->outliers[gallery->n_outliers] >= 0)
@@ -269,7 +269,7 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
 {
     rer_gallery made = {0};
     rer_run run = {0};
-    rer_status status = rer_run_start(&run, (rer_result *)result, data, &result->options, NULL, error);
+    rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, NULL, error);
     if (status == RER_OK)
         status = choose_suspects(&made, result, error);
     if (status == RER_OK)
@@ -279,12 +279,12 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
     if (status == RER_OK)
         status = choose_outliers(&made, result, error);
     if (status == RER_OK)
-        status = rer_gallery_examples(&made, &run, error);
+        status = rer_gallery_examples(&made, result, &run, error);
     if (status == RER_OK)
         status = collect_rows(&made, result->N, error);
     if (status == RER_OK)
         status = show_rows(&made, &run, room, error);
-    rer_pool_close(run.pool);
+    rer_run_end(&run);
     if (status == RER_OK)
         *gallery = made;
     else

@@ -4,7 +4,8 @@
 #define RER_GALLERY_H
 
 #include "report/thumbnails.h"
-#include "run.h"
+#include "run/result.h"
+#include "run/run.h"
 
 enum {
     RER_EXAMPLES = 4,      /* of each of a suspect's two classes */
@@ -40,7 +41,7 @@ void rer_gallery_free(rer_gallery *gallery);
 
 /* examples.c: fills gallery->examples. A clean row keeps its label under the rule and is unlikely to be
  * wrong; the nearest ones come from a random choice of them, by the distance of rows of unit length. */
-rer_status rer_gallery_examples(rer_gallery *gallery, const rer_run *run, rer_error *error);
+rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, const rer_run *run, rer_error *error);
 /* bars.c: fills gallery->bars: each feature relative to its mean and spread over the rows shown, neighbouring
  * features taken together where there are more than RER_BARS_MAX. */
 rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error *error);

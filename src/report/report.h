@@ -3,7 +3,7 @@
 #define RER_REPORT_H
 
 #include "report/writer.h"
-#include "result.h"
+#include "run/result.h"
 #include "source/dataset.h"
 
 /* What all files of a result are written from. */

@@ -7,7 +7,7 @@
 #include "score/near_rows.h"
 
 #include "core/random.h"
-#include "parts/parts.h"
+#include "run/passes.h"
 
 #include <math.h>
 #include <string.h>
@@ -247,7 +247,7 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
     return status;
 }
 
-static rer_status search_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     int64_t all = rer_run_blocks(run), fit = STRETCH_BYTES / (RER_BLOCK * run->D * (int64_t)sizeof(float));
     near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .blocks = rer_min(all, rer_max(1, fit))};
@@ -276,8 +276,7 @@ rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const
         near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
     for (int64_t i = 0; i < places * RER_NEAR; i++)
         near->trusted[i] = INFINITY;
-    return run->data->parts.ask != NULL ? rer_parts_near(near, witnesses, run, error)
-                                        : search_here(near, witnesses, run, error);
+    return run->passes->near(near, witnesses, run, error);
 }
 
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted)

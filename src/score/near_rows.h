@@ -3,7 +3,7 @@
 #define RER_NEAR_ROWS_H
 
 #include "core/neighbor.h"
-#include "run.h"
+#include "run/run.h"
 
 #define RER_NEAR 3                  /* rows of a class whose mean squared distance is its local evidence */
 #define RER_NEAR_KEPT RER_NEAR_ROWS /* rows of a class that are kept, to be shown */
@@ -38,6 +38,8 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
 
 /* Fills list and trusted from the rows of a run, wherever they are. */
 rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
+/* The search among the rows that are here, into lists that are made ready. */
+rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
 /* Takes what was found elsewhere in. */
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted);
 

@@ -3,7 +3,7 @@
  *   chi0 = mean(own / rest), chi_rand = mean(best / rest). */
 #include "score/reduce.h"
 
-#include "result.h"
+#include "run/result.h"
 
 #include <math.h>
 

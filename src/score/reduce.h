@@ -3,6 +3,7 @@
 #define RER_REDUCE_H
 
 #include "backend/backend.h"
+#include "run/scores.h"
 
 typedef struct rer_row_errors {
     rer_nearest nearest; /* of the classes other than its own; the sum is over all */
@@ -14,14 +15,6 @@ rer_row_errors rer_row_errors_none(void);
  * d2 is changed for a moment and restored. */
 void rer_row_errors_take(rer_row_errors *row, float *d2, int32_t first, int32_t classes, int32_t code,
                          const rer_kernels *kernels);
-
-/* Sums over the rows that have a label and an own error; rest: mean error over all classes but the
- * best one. */
-typedef struct rer_ratio_sums {
-    int64_t n;
-    double chi0, chi_rand; /* sums of own / rest and best / rest */
-    double own, best, second;
-} rer_ratio_sums;
 
 /* Adds a row whose errors under all C classes have been taken in; none without an own error. */
 void rer_ratio_sums_add_row(rer_ratio_sums *sums, const rer_row_errors *row, int32_t C);

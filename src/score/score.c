@@ -3,9 +3,11 @@
  * rows are committed in block order. Nothing of size C x N is kept. */
 #include "score/score.h"
 
-#include "core/random.h"
+#include "channel/channel.h"
 #include "channel/opinion.h"
-#include "parts/parts.h"
+#include "core/random.h"
+#include "fit/row_sample.h"
+#include "run/result.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@ typedef struct score_pass {
     const rer_model *model;
     const rer_run *run;
     bool left_out;
+    rer_scores *scores;
     rer_ratio_sums *sums;   /* of all rows, or NULL */
     rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
     rer_output *errors;     /* NULL: not wanted */
@@ -97,12 +100,12 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
     const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = d2};
     if (parts->opinion != NULL)
         value[RER_OPINION] = parts->opinion + i * pass->model->C + first;
-    if (c != RER_INVALID_ROW && pass->model->channel.bias != NULL)
-        rer_channel_take(&parts->state[i], &pass->model->channel, value, first, classes, c, parts->z, kernels);
+    if (c != RER_INVALID_ROW && pass->scores->logit != NULL)
+        rer_channel_take(&parts->state[i], pass->model->channel, value, first, classes, c, parts->z, kernels);
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
-    if (pass->run->result->flipped != NULL && c >= 0) {
+    if (pass->scores->flipped != NULL && c >= 0) {
         int32_t other = flipped_label(pass, parts->block.first + i, c);
         if (other >= first && other < first + classes)
             parts->flipped[i] = d2[other - first];
@@ -111,7 +114,7 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
 }
 
 /* How much nearer the best class is than the others, and the same without that class. */
-static void keep_margins(rer_result *result, const rer_row_errors *errors, int64_t row, int32_t C, bool labelled)
+static void keep_margins(rer_scores *scores, const rer_row_errors *errors, int64_t row, int32_t C, bool labelled)
 {
     bool has_own = !isnan(errors->own);
     double first = sqrt((double)errors->nearest.first), second = sqrt((double)errors->nearest.second);
@@ -119,14 +122,28 @@ static void keep_margins(rer_result *result, const rer_row_errors *errors, int64
     second = own < first ? first : fmin(own, second);
     int32_t classes = C - (labelled && !has_own);
     double others = errors->nearest.sum - best;
-    result->margin[row] = classes > 1 ? (float)(best - others / (classes - 1)) : NAN;
-    result->removed[row] = classes > 2 ? (float)(second - (others - second) / (classes - 2)) : NAN;
+    scores->margin[row] = classes > 1 ? (float)(best - others / (classes - 1)) : NAN;
+    scores->removed[row] = classes > 2 ? (float)(second - (others - second) / (classes - 2)) : NAN;
+}
+
+/* Log odds that the label, or else the nearest class, is wrong. */
+static double logit_of(const score_pass *pass, const score_scratch *parts, int64_t i)
+{
+    const rer_row_errors *errors = &parts->errors[i];
+    const rer_channel *channel = pass->model->channel;
+    int32_t c = parts->block.code[i], nearest = errors->nearest.first_class;
+    if (c == RER_NO_LABEL) {
+        float value[] = {errors->nearest.first,
+                         parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};
+        return -rer_channel_right(&parts->state[i], channel, value, nearest);
+    }
+    return c >= 0 && !isnan(errors->own) ? rer_channel_wrong(&parts->state[i], channel, c) : NAN;
 }
 
 /* A row's O(1) results from its reduced errors, and its share of the sums. */
 static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t i, rer_error *error)
 {
-    rer_result *result = pass->run->result;
+    rer_scores *scores = pass->scores;
     const rer_row_errors *errors = &parts->errors[i];
     int64_t row = parts->block.first + i;
     int32_t c = parts->block.code[i];
@@ -135,25 +152,15 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
                         "%s: row %lld: its errors are too large for float32; scale the features down, or use "
                         "--normalize whiten, unit or minmax",
                         pass->run->data->features.name, (long long)(pass->run->first_row + row));
-    result->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
-    result->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
-    result->suggested[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
-    const rer_channel *channel = &pass->model->channel;
-    if (channel->bias == NULL) { /* only the ratios are wanted */
-        result->logit[row] = NAN;
-    } else if (c == RER_NO_LABEL) {
-        int32_t nearest = errors->nearest.first_class;
-        float value[] = {errors->nearest.first,
-                         parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};
-        result->logit[row] = (float)rer_channel_right(&parts->state[i], channel, value, nearest);
-    } else {
-        bool judged = c >= 0 && !isnan(errors->own);
-        result->logit[row] = judged ? (float)rer_channel_wrong(&parts->state[i], channel, c) : NAN;
-    }
-    if (c != RER_INVALID_ROW)
-        keep_margins(result, errors, row, pass->model->C, c >= 0);
-    if (result->flipped != NULL)
-        result->flipped[row] =
+    scores->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
+    scores->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
+    scores->nearest[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
+    if (scores->logit != NULL)
+        scores->logit[row] = (float)logit_of(pass, parts, i);
+    if (scores->margin != NULL && c != RER_INVALID_ROW)
+        keep_margins(scores, errors, row, pass->model->C, c >= 0);
+    if (scores->flipped != NULL)
+        scores->flipped[row] =
             c >= 0 && !isnan(errors->own) ? (float)flipped_ratio(pass, errors, parts->flipped[i], row, c) : NAN;
     rer_ratio_sums_add_row(&parts->sums, errors, pass->model->C);
     return RER_OK;
@@ -213,11 +220,9 @@ rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int6
 static rer_status run_pass(score_pass *pass, rer_error *error)
 {
     const rer_model *model = pass->model;
-    rer_status status = rer_allocate(&pass->log_n, model->C, sizeof(float), "class sizes", error);
+    rer_status status = rer_log_sizes(&pass->log_n, model->n, model->C, error);
     if (status != RER_OK)
         return status;
-    for (int32_t c = 0; c < model->C; c++)
-        pass->log_n[c] = model->n[c] > 0 ? logf((float)model->n[c]) : -INFINITY;
     rer_job job = {
         .stage = "scoring",
         .from = pass->left_out ? .5 : 0,
@@ -233,22 +238,17 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
     return status;
 }
 
-rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                          rer_output *errors, rer_error *error)
+rer_status rer_score_here(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                          bool left_out, rer_output *errors, rer_error *error)
 {
-    rer_ratio_sums made = {0};
-    score_pass pass = {.model = model, .run = run, .left_out = left_out, .sums = &made, .errors = errors};
-    rer_status status = run->data->parts.ask != NULL && errors == NULL
-                            ? rer_parts_score(&made, model, run, left_out, error)
-                            : run_pass(&pass, error);
-    if (status == RER_OK)
-        *sums = made;
-    return status;
+    score_pass pass = {
+        .model = model, .run = run, .left_out = left_out, .scores = scores, .sums = sums, .errors = errors};
+    return run_pass(&pass, error);
 }
 
-rer_status rer_score_blocks(rer_ratio_sums *blocks, const rer_model *model, const rer_run *run, bool left_out,
-                            rer_error *error)
+rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const rer_model *model, const rer_run *run,
+                            bool left_out, rer_error *error)
 {
-    score_pass pass = {.model = model, .run = run, .left_out = left_out, .blocks = blocks};
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .scores = scores, .blocks = blocks};
     return run_pass(&pass, error);
 }

@@ -2,22 +2,21 @@
 #ifndef RER_SCORE_H
 #define RER_SCORE_H
 
-#include "core/output.h"
-#include "fit/model.h"
+#include "run/passes.h"
 #include "score/reduce.h"
 
 /* Opens a file for the errors of all rows, a Fortran-order .npy [C, N] of float32; the caller
  * commits it when all else has gone well. */
 rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int64_t N, rer_error *error);
 
-/* Fills run->result's own, other, suggested and, for rows without a label, logit [N], and margin and
- * removed [N]; all errors go
- * to `errors` as well, unless it is NULL. */
-rer_status rer_score_rows(rer_ratio_sums *sums, const rer_model *model, const rer_run *run, bool left_out,
-                          rer_output *errors, rer_error *error);
-
+/* The pass over the rows that are here: fills those of the scores that are wanted; all errors go to `errors` as well,
+ * unless it is NULL. */
+rer_status rer_score_here(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                          bool left_out, rer_output *errors, rer_error *error);
 /* The same with the sums of each block, [blocks]. */
-rer_status rer_score_blocks(rer_ratio_sums *blocks, const rer_model *model, const rer_run *run, bool left_out,
-                            rer_error *error);
+rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const rer_model *model, const rer_run *run,
+                            bool left_out, rer_error *error);
+
+extern const rer_passes rer_passes_here;
 
 #endif

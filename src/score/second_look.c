@@ -16,6 +16,7 @@
 #include "score/second_look.h"
 
 #include "channel/opinion.h"
+#include "run/passes.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,6 +32,7 @@
 #define OTHERS_MOST 15     /* and at most */
 
 typedef struct look {
+    rer_result *result;          /* scored before */
     rer_calibration calibration; /* of some of the sampled rows */
     const rer_model *model;
     const rer_run *run;
@@ -56,7 +58,7 @@ static bool is_judged(const rer_result *result, int64_t row)
 
 static int64_t rows_that_matter(const look *l)
 {
-    const rer_result *result = l->run->result;
+    const rer_result *result = l->result;
     double doubt = log(DOUBT / (1 - DOUBT));
     int64_t doubtful = 0, judged = 0, least = (int64_t)ceil(SHARE_LEAST * (double)result->N);
     for (int64_t row = 0; row < result->N; row++)
@@ -83,7 +85,7 @@ static void set_extent(look *l)
 /* look->rows.row [count] ascending. */
 static rer_status pick_rows(look *l, rer_error *error)
 {
-    rer_result *result = l->run->result;
+    rer_result *result = l->result;
     const rer_row_sample *sampled = &l->calibration.rows;
     int64_t *suspects = NULL, wanted = rows_that_matter(l), count = 0;
     uint8_t *looked = NULL;
@@ -132,7 +134,7 @@ static rer_status set_witnesses(look *l, rer_error *error)
     for (int32_t c = 0; c < model->C; c++)
         l->share[c] = model->n[c] > WITNESSES ? (float)WITNESSES / (float)model->n[c] : 1;
     for (int64_t row = 0; row < l->run->N; row++)
-        l->doubted[row] = l->run->result->logit[row] > 0;
+        l->doubted[row] = l->result->logit[row] > 0;
     return RER_OK;
 }
 
@@ -166,7 +168,7 @@ static rer_status load_chunk(rer_block *block, const look *l, int64_t first, voi
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         float *x = block->x + i * D;
         status = rer_dataset_rows_read(run->data, block->row[i], 1, x, scratch, error);
-        block->code[i] = run->result->given[block->row[i]];
+        block->code[i] = run->given[block->row[i]];
         if (status == RER_OK)
             block->scale[i] = rer_normalize_row(&l->model->normalizer, x, D, run->kernels->sum_squares(x, D));
     }
@@ -323,7 +325,7 @@ static rer_status weigh(look *l, rer_error *error)
             fill_local(l->local[trusted] + i * C, &l->near, place_of(l, sampled->row[i]), trusted != 0, 0, C);
         rer_channel_sample sample = rer_calibration_sample(&l->calibration, l->local[trusted], C);
         if (status == RER_OK)
-            status = rer_channel_fit(&fit[trusted], &l->model->channel, &sample, run->kernels, run->pool, error);
+            status = rer_channel_fit(&fit[trusted], l->model->channel, &sample, run->kernels, run->pool, error);
     }
     if (status == RER_OK) {
         l->trusted = fit[1].surprise < fit[0].surprise;
@@ -365,7 +367,7 @@ static float nearness_of(const look *l, int64_t query, int32_t suggested)
 /* What a person is told of the row. */
 static void keep_reasons(const look *l, int64_t query, int32_t suggested)
 {
-    rer_result *result = l->run->result;
+    rer_result *result = l->result;
     result->proposed[l->rows.row[query]] = suggested;
     result->looks.nearness[query] = nearness_of(l, query, suggested);
     keep_nearest_rows(&result->looks, &l->near, query);
@@ -383,7 +385,7 @@ static rer_status score_chunk(void *context, int64_t item, void *scratch, rer_er
     const look *l = context;
     const rer_model *model = l->model;
     const rer_run *run = l->run;
-    rer_result *result = run->result;
+    rer_result *result = l->result;
     int64_t first = item * CHUNK, C = model->C, tile_size = rer_min(RER_CLASS_TILE, C);
     rer_block block;
     rer_status status = load_chunk(&block, l, first, &scratch, error);
@@ -426,7 +428,7 @@ static rer_status score_chunk(void *context, int64_t item, void *scratch, rer_er
 
 static rer_status score_again(look *l, rer_error *error)
 {
-    rer_result *result = l->run->result;
+    rer_result *result = l->result;
     rer_looks *looks = &result->looks;
     rer_job job = {.stage = "looking again",
                    .from = .96,
@@ -454,10 +456,10 @@ static rer_status score_again(look *l, rer_error *error)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-rer_status rer_second_look(const rer_calibration *calibration, const rer_model *model, const rer_run *run,
-                           rer_error *error)
+rer_status rer_second_look(rer_result *result, const rer_calibration *calibration, const rer_model *model,
+                           const rer_run *run, rer_error *error)
 {
-    look l = {.model = model, .run = run};
+    look l = {.result = result, .model = model, .run = run};
     if (calibration->rows.count == 0 || run->N > INT32_MAX)
         return RER_OK;
     rer_status status = set_witnesses(&l, error);
@@ -471,7 +473,7 @@ rer_status rer_second_look(const rer_calibration *calibration, const rer_model *
         status = pick_rows(&l, error);
     if (status == RER_OK)
         status = set_center(&l, calibration, error);
-    if (status == RER_OK && run->data->parts.ask != NULL)
+    if (status == RER_OK && !run->passes->reads_rows)
         status = rer_row_sample_fetch(&l.rows, &model->normalizer, run, error);
     if (status == RER_OK)
         status = question(&l, error);

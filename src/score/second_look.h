@@ -2,11 +2,12 @@
 #ifndef RER_SECOND_LOOK_H
 #define RER_SECOND_LOOK_H
 
-#include "fit/calibrate.h"
+#include "channel/calibrate.h"
+#include "run/result.h"
 #include "score/near_rows.h"
 
 /* Fills result->looks, and improves logit and the suggestion of those rows. The rows were scored before. */
-rer_status rer_second_look(const rer_calibration *calibration, const rer_model *model, const rer_run *run,
-                           rer_error *error);
+rer_status rer_second_look(rer_result *result, const rer_calibration *calibration, const rer_model *model,
+                           const rer_run *run, rer_error *error);
 
 #endif

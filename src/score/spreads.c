@@ -15,6 +15,7 @@ typedef struct spread_pass {
     const rer_run *run;
     rer_spreads *spreads;
     const int32_t *group; /* [N] or NULL */
+    const float *own;     /* [N] */
     int64_t places;       /* 1 + C + G */
     bool is_second;
     const rer_pair *pairs;
@@ -157,7 +158,7 @@ static void begin_block(const spread_pass *pass, const rer_block *block, spread_
     const rer_model *model = pass->model;
     for (int64_t i = 0; i < block->count; i++) {
         parts->errors[i] = rer_row_errors_none();
-        parts->own[i] = pass->run->result->own[block->first + i];
+        parts->own[i] = pass->own[block->first + i];
     }
     model->reconstructor->prepare(model, pass->run, block, true, parts->reconstructor);
 }
@@ -250,13 +251,14 @@ static rer_status list_partners(spread_pass *pass, rer_error *error)
 }
 
 rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *group, int32_t G,
-                            const rer_model *model, const rer_run *run, rer_error *error)
+                            const float *own, const rer_model *model, const rer_run *run, rer_error *error)
 {
     spread_pass pass = {
         .model = model,
         .run = run,
         .spreads = spreads,
         .group = group,
+        .own = own,
         .places = 1 + (int64_t)model->C + G,
         .pairs = pairs,
         .n_pairs = n_pairs,

@@ -545,3 +545,11 @@ rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, in
     data->texts.kept = copied;
     return RER_OK;
 }
+
+rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
+{
+    if (data->labels.codes != NULL)
+        return RER_OK;
+    return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
+                    data->features.name);
+}

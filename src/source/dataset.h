@@ -35,6 +35,8 @@ struct rer_dataset {
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
+/* Fails where the data set has no labels. */
+rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error);
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error);
 

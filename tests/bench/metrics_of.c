@@ -3,7 +3,7 @@
  * FILE: doubles: threshold, noise_rate, noise_low, noise_high, true_rate, has_probability; then for each row score,
  * probability, flagged, wrong, suggestion_right. Prints a line "name value" for each metric, then one
  * for each calibration bin. */
-#include "bench/metrics.h"
+#include "studies/bench/metrics.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "made_data.h"
 
 #include "core/core.h"
-#include "result.h"
+#include "run/result.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -82,7 +82,6 @@ int main(int count, char **words)
     rer_options options = rer_options_default();
     rer_dataset *data = NULL;
     rer_run run = {0};
-    rer_result result = {0};
     rer_status status = count > 5 ? RER_OK : RER_BAD_USAGE;
     for (int at = 6; status == RER_OK && at < count; at++) {
         char *value = strchr(words[at], '=');
@@ -95,16 +94,11 @@ int main(int count, char **words)
         rer_files files = {.features = words[1], .labels = words[2]};
         status = rer_dataset_open(&data, &files, &options, &error);
     }
-    if (status == RER_OK) {
-        result = (rer_result){.N = data->N, .C = data->labels.C, .given = data->labels.codes};
-        status = rer_allocate(&result.flags, data->N, 1, "flags", &error);
-    }
     if (status == RER_OK)
-        status = rer_run_start(&run, &result, data, &options, NULL, &error);
+        status = rer_run_start(&run, data, data->labels.codes, data->labels.C, &options, NULL, &error);
     if (status == RER_OK)
         status = fit_and_save(&run, words, &error);
-    rer_pool_close(run.pool);
-    free(result.flags);
+    rer_run_end(&run);
     rer_dataset_free(data);
     if (status != RER_OK)
         (void)fprintf(stderr, "%s\n", error.message);

@@ -78,20 +78,18 @@ int main(int count, char **words)
     rer_options options = rer_options_default();
     memory_source source = {.N = atoll(words[2]), .C = atoi(words[3])};
     rer_dataset data = {.N = source.N};
-    rer_result result = {.N = source.N, .C = source.C};
     rer_run run = {0};
     float *p = NULL;
+    int32_t *given = NULL;
     options.threads = 2;
     rer_status status = rer_allocate(&p, source.N * source.C, sizeof *p, "probabilities", &error);
     if (status == RER_OK)
-        status = rer_allocate(&result.given, source.N, sizeof *result.given, "labels", &error);
-    if (status == RER_OK)
-        status = rer_allocate(&result.flags, source.N, sizeof *result.flags, "flags", &error);
+        status = rer_allocate(&given, source.N, sizeof *given, "labels", &error);
     if (status == RER_OK) {
         read_file(words[1], "probabilities", p, source.N * source.C * (int64_t)sizeof *p);
-        read_file(words[1], "labels", result.given, source.N * (int64_t)sizeof *result.given);
+        read_file(words[1], "labels", given, source.N * (int64_t)sizeof *given);
         source.p = p;
-        status = rer_run_start(&run, &result, &data, &options, NULL, &error);
+        status = rer_run_start(&run, &data, given, source.C, &options, NULL, &error);
     }
     if (status == RER_OK) {
         rer_probabilities probabilities = {.source = &source,
@@ -106,9 +104,8 @@ int main(int count, char **words)
     else
         (void)fprintf(stderr, "%s\n", error.message);
     rer_confident_free(&confident);
-    rer_pool_close(run.pool);
+    rer_run_end(&run);
     free(p);
-    free(result.given);
-    free(result.flags);
+    free(given);
     return (int)status;
 }

@@ -18,12 +18,10 @@ int main(int count, char **arguments)
         (void)fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    rer_result result = {.given = data->labels.codes};
-    rer_run run = {
-        .data = data, .options = &options, .result = &result, .N = data->N, .D = data->D, .C = data->labels.C};
+    rer_run run = {0};
     int64_t *place = NULL;
     if (rer_allocate(&place, data->N, sizeof *place, "places", &error) != RER_OK ||
-        rer_allocate(&result.flags, data->N, 1, "flags", &error) != RER_OK ||
+        rer_run_start(&run, data, data->labels.codes, data->labels.C, &options, NULL, &error) != RER_OK ||
         rer_fold_plan_make(&plan, &run, &error) != RER_OK)
         return 1;
     for (int64_t row = 0; row < data->N; row++)
@@ -34,8 +32,8 @@ int main(int count, char **arguments)
     for (int64_t row = 0; row < data->N; row++)
         (void)printf("%lld\n", (long long)place[row]);
     free(place);
-    free(result.flags);
     rer_fold_plan_free(&plan);
+    rer_run_end(&run);
     rer_dataset_free(data);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "made_data.h"
 
 #include "fit/centroid.h"
+#include "score/score.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -233,37 +234,23 @@ static void test_double(const left_out_case *one, bool unit)
 typedef struct test_run {
     rer_run run;
     rer_options options;
-    rer_result result;
     rer_dataset *data;
     rer_error error;
-    char name[8]; /* of every class */
 } test_run;
 
 static void open_run(test_run *test, const made_data *made, double shrinkage)
 {
-    rer_pool_settings settings = {.threads = 2, .enter = rer_backend_enter, .leave = rer_backend_leave};
     *test = (test_run){.options = rer_options_default(), .data = made_data_wrap(made)};
     test->options.shrinkage = shrinkage;
-    test->result = (rer_result){.N = made->N, .C = made->C, .given = made->code, .flags = allocate(made->N)};
-    test->result.names = allocate(made->C * (int64_t)sizeof(char *));
-    for (int32_t c = 0; c < made->C; c++)
-        test->result.names[c] = test->name;
-    test->run = (rer_run){.data = test->data,
-                          .options = &test->options,
-                          .kernels = rer_cpu_kernels(),
-                          .result = &test->result,
-                          .N = made->N,
-                          .D = made->D,
-                          .C = made->C};
-    assert_int_equal(rer_pool_open(&test->run.pool, &settings, NULL), RER_OK);
+    test->options.threads = 2;
+    assert_int_equal(rer_run_start(&test->run, test->data, made->code, made->C, &test->options, NULL, NULL), RER_OK);
+    test->run.passes = &rer_passes_here;
 }
 
 static void close_run(test_run *test)
 {
-    rer_pool_close(test->run.pool);
+    rer_run_end(&test->run);
     rer_dataset_free(test->data);
-    free(test->result.flags);
-    free(test->result.names);
 }
 
 /* Errors [N, C] block by block and tile by tile, as the scoring pass makes them. */

@@ -4,7 +4,7 @@
 #include "files.h"
 #include "made_data.h"
 
-#include "fit/model.h"
+#include "run/result.h"
 
 #include <stdio.h>
 

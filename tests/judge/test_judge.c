@@ -2,6 +2,8 @@
  * dense matrix of given -> predicted. */
 #include "judge/judge.h"
 
+#include "fit/model.h"
+
 #include "made_data.h"
 
 #include <math.h>
@@ -40,15 +42,10 @@ static float logit(const rer_result *result, int64_t i)
  * the last class has one row, whose own error is missing. Errors take few values: ties everywhere. */
 static rer_result *make_result(void)
 {
-    rer_result *result = zeros(1, sizeof *result);
+    rer_result *result = NULL;
+    rer_options options = rer_options_default();
     uint64_t seed = 11;
-    *result = (rer_result){.N = ROWS, .C = CLASSES, .options = rer_options_default()};
-    result->given = zeros(ROWS, sizeof(int32_t));
-    result->suggested = zeros(ROWS, sizeof(int32_t));
-    result->own = zeros(ROWS, sizeof(float));
-    result->other = zeros(ROWS, sizeof(float));
-    result->logit = zeros(ROWS, sizeof(float));
-    result->flags = zeros(ROWS, 1);
+    assert_int_equal(rer_result_make(&result, ROWS, CLASSES, &options, NULL), RER_OK);
     result->names = zeros(CLASSES, sizeof(char *));
     result->model = zeros(1, sizeof *result->model);
     *result->model = (rer_model){.C = CLASSES, .N = ROWS, .reconstructor = rer_reconstructor_named("centroid")};
@@ -67,7 +64,7 @@ static rer_result *make_result(void)
         } else if (i % 20 == 10) {
             result->given[i] = -1;
             result->own[i] = NAN;
-            result->logit[i] = 1.5f; /* of the suggestion: the scoring pass leaves it there */
+            result->logit[i] = -1.5f; /* of the suggestion being wrong: the scoring pass leaves it there */
         } else if (i % 100 == 5) {
             result->flags[i] = RER_FLAG_INVALID;
             result->own[i] = result->other[i] = NAN;
@@ -99,10 +96,10 @@ static rer_result *judge(const char *option, const char *value)
 {
     rer_result *result = make_result();
     rer_error error = {0};
-    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
+    rer_findings findings = {.sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25}};
     if (option != NULL)
         assert_int_equal(rer_options_set(&result->options, option, value, &error), RER_OK);
-    if (rer_judge(result, &sums, &error) != RER_OK)
+    if (rer_judge(result, &findings, &error) != RER_OK)
         fail_msg("%s", error.message);
     return result;
 }
@@ -159,19 +156,19 @@ static void check_noise_rate(const rer_result *result)
 static void test_noise_rate(void **state)
 {
     (void)state;
-    rer_ratio_sums sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25};
+    rer_findings findings = {.sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25}};
     rer_result *result = judge(NULL, NULL);
     check_noise_rate(result);
     rer_result_free(result);
     result = make_result();
     result->model->reconstructor = rer_reconstructor_named("published");
-    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
     check_noise_rate(result);
     rer_result_free(result);
     result = make_result();
     rer_model *model = result->model;
     result->model = NULL;
-    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
     check_noise_rate(result);
     rer_result_free(result);
     rer_model_free(model);
@@ -182,10 +179,10 @@ static void test_nothing_judged(void **state)
 {
     (void)state;
     rer_result *result = make_result();
-    rer_ratio_sums sums = {0};
+    rer_findings findings = {0};
     for (int64_t i = 0; i < ROWS; i++)
         result->own[i] = result->logit[i] = NAN;
-    assert_int_equal(rer_judge(result, &sums, NULL), RER_OK);
+    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
     const rer_summary *summary = &result->summary;
     assert_true(isnan(summary->noise_rate) && isnan(summary->noise_low) && isnan(summary->noise_high));
     assert_int_equal(summary->n_issues, 0);

@@ -2,6 +2,7 @@
  * are cut (at multiples of RER_PART_ROWS), merged and ordered. */
 #include "made_data.h"
 #include "parts/parts.h"
+#include "run/result.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -201,10 +202,8 @@ static void assert_same(const rer_result *a, const rer_result *b)
     size_t rows = (size_t)a->N;
     rer_summary left = a->summary, right = b->summary;
     assert_int_equal(a->N, b->N);
-    const void *left_columns[] = {a->given, a->suggested,     a->own,     a->other,
-                                  a->logit, a->outlier_score, a->flipped, a->proposed};
-    const void *right_columns[] = {b->given, b->suggested,     b->own,     b->other,
-                                   b->logit, b->outlier_score, b->flipped, b->proposed};
+    const void *left_columns[] = {a->given, a->suggested, a->own, a->other, a->logit, a->outlier_score, a->proposed};
+    const void *right_columns[] = {b->given, b->suggested, b->own, b->other, b->logit, b->outlier_score, b->proposed};
     for (size_t i = 0; i < sizeof left_columns / sizeof *left_columns; i++) {
         assert_true((left_columns[i] == NULL) == (right_columns[i] == NULL));
         if (left_columns[i] != NULL)

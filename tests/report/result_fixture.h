@@ -2,7 +2,7 @@
 #ifndef RESULT_FIXTURE_H
 #define RESULT_FIXTURE_H
 
-#include "result.h"
+#include "run/result.h"
 #include "source/dataset.h"
 
 #include <dirent.h>
@@ -63,6 +63,9 @@ static inline test_fixture fixture_make(int64_t N, int32_t C, unsigned seed)
     result->own = fixture_array(N, sizeof(float));
     result->other = fixture_array(N, sizeof(float));
     result->logit = fixture_array(N, sizeof(float));
+    result->outlier_score = fixture_array(N, sizeof(float));
+    for (int64_t i = 0; i < N; i++)
+        result->outlier_score[i] = NAN;
     result->flags = fixture_array(N, 1);
     result->classes = fixture_array(C, sizeof *result->classes);
     result->names = fixture_array(C, sizeof(char *));

@@ -4,6 +4,7 @@
 
 #include "core/random.h"
 #include "score/near_rows.h"
+#include "score/score.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +22,6 @@
 typedef struct near_case {
     made_data made;
     rer_dataset *data;
-    rer_result result;
     rer_options options;
     rer_run run;
     rer_normalizer normalizer;
@@ -65,8 +65,8 @@ static void start(near_case *one, int64_t N, int64_t D, int32_t threads)
         .made = made_data_make(&settings), .options = rer_options_default(), .normalizer = {.kind = RER_UNIT}};
     one->data = made_data_wrap(&one->made);
     one->options.threads = threads;
-    one->result = (rer_result){.N = N, .C = CLASSES, .given = one->made.code, .flags = zeros(N, 1)};
-    assert_int_equal(rer_run_start(&one->run, &one->result, one->data, &one->options, NULL, NULL), RER_OK);
+    assert_int_equal(rer_run_start(&one->run, one->data, one->made.code, CLASSES, &one->options, NULL, NULL), RER_OK);
+    one->run.passes = &rer_passes_here;
     one->center = zeros(D, sizeof(double));
     one->share = zeros(CLASSES, sizeof(float));
     one->doubted = zeros(N, 1);
@@ -103,10 +103,9 @@ static void start(near_case *one, int64_t N, int64_t D, int32_t threads)
 static void finish(near_case *one)
 {
     rer_near_free(&one->near);
-    rer_pool_close(one->run.pool);
+    rer_run_end(&one->run);
     rer_dataset_free(one->data);
     made_data_free(&one->made);
-    free(one->result.flags);
     free(one->center);
     free(one->share);
     free(one->doubted);

@@ -4,6 +4,7 @@
  * judgement of the library as if a reconstructor had made them; numbers are printed as hexadecimal
  * floats, a name and a value a line, then chi of every row. */
 #include "judge/judge.h"
+#include "score/reduce.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -48,21 +49,17 @@ int main(int argc, char **argv)
         return 2;
     int32_t C = (int32_t)strtol(argv[1], NULL, 10);
     int64_t N = strtoll(argv[2], NULL, 10);
-    rer_result *result = calloc(1, sizeof *result);
+    rer_result *result = NULL;
+    rer_options options = rer_options_default();
     rer_error error = {0};
-    if (result == NULL)
+    options.threshold = RER_PAPER;
+    if (rer_result_make(&result, N, C, &options, &error) != RER_OK)
         return 1;
-    *result = (rer_result){.N = N, .C = C, .options = rer_options_default()};
-    result->options.threshold = RER_PAPER;
+    free(result->given);
     result->given = read_file(argv[4], N * (int64_t)sizeof(int32_t));
-    result->suggested = calloc((size_t)N, sizeof(int32_t));
-    result->own = calloc((size_t)N, sizeof(float));
-    result->other = calloc((size_t)N, sizeof(float));
-    result->logit = calloc((size_t)N, sizeof(float));
-    result->flags = calloc((size_t)N, 1);
     float *errors = read_file(argv[3], N * C * (int64_t)sizeof(float));
-    rer_ratio_sums sums = reduce(result, errors);
-    if (rer_judge(result, &sums, &error) != RER_OK) {
+    rer_findings findings = {.sums = reduce(result, errors)};
+    if (rer_judge(result, &findings, &error) != RER_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         return 1;
     }

@@ -2,8 +2,8 @@
  * Own-class errors are cross-fitted (folds.h): a network that has seen a wrong label learns it. */
 #include "core/tensors.h"
 #include "fit/autoencoder/train.h"
-#include "fit/calibrate.h"
 #include "fit/folds.h"
+#include "fit/moments.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -111,7 +111,7 @@ static rer_status train_task(void *context, int64_t item, void *scratch, rer_err
     if (status == RER_OK)
         status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, scratch, error);
     if (status == RER_OK)
-        status = rer_train(w, NULL, pass->training, x, task.n_fit, key, run->result->names[task.class], run->pool,
+        status = rer_train(w, NULL, pass->training, x, task.n_fit, key, rer_run_class_name(run, task.class), run->pool,
                            run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, scratch, error);
@@ -171,7 +171,7 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
         status = train_all(state, &model->normalizer, &training, run, error);
     }
     if (status == RER_OK)
-        status = rer_row_sample_pick(sample, run, moments.n, rer_calibration_rows(run), error);
+        status = rer_row_sample_pick(sample, run, moments.n, rer_row_sample_size(run), error);
     if (status == RER_OK)
         status = rer_within_scatter(NULL, sample, &moments, &model->normalizer, run, error);
     rer_class_moments_free(&moments);
@@ -253,6 +253,7 @@ const rer_reconstructor rer_autoencoder_reconstructor = {
     .name = "autoencoder",
     .normalize = RER_MINMAX,
     .needs_minmax = true,
+    .exponent = NAN,
     .fit = fit,
     .scratch = scratch_bytes,
     .prepare = prepare,

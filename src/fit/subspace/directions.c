@@ -104,7 +104,7 @@ static double add_rows(double *mean, const double *t, int64_t count, int64_t D)
 static rer_status fail_eigenvectors(const fit_pass *pass, int32_t c, rer_error *error)
 {
     return rer_fail(error, RER_SYSTEM, "class '%s': no memory for its principal directions, or they do not converge",
-                    pass->run->result->names[c]);
+                    rer_run_class_name(pass->run, c));
 }
 
 /* Few rows: k directions from the Gram matrix. */

@@ -15,7 +15,7 @@
 #include "fit/subspace/subspace.h"
 
 #include "core/tensors.h"
-#include "fit/calibrate.h"
+#include "fit/label_fit.h"
 
 #include <math.h>
 #include <string.h>
@@ -275,6 +275,7 @@ static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *
 const rer_reconstructor rer_subspace_reconstructor = {
     .name = "subspace",
     .normalize = RER_WHITEN,
+    .exponent = NAN,
     .fit = fit,
     .scratch = rer_subspace_scratch,
     .prepare = rer_subspace_prepare,

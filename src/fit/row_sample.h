@@ -1,0 +1,38 @@
+/* Sampled rows, kept in memory for what is chosen by the labels seen: a class-stratified random sample. */
+#ifndef RER_ROW_SAMPLE_H
+#define RER_ROW_SAMPLE_H
+
+#include "fit/model.h"
+
+struct rer_row_sample {
+    int64_t count;
+    int64_t *row;  /* [count] ascending */
+    float *x;      /* [count, D] */
+    double *scale; /* [count] */
+    int32_t *code; /* [count] */
+};
+
+/* Rows to sample for a data set of C classes: enough for a stable fit, few enough to be cheap. */
+int64_t rer_row_sample_size(const rer_run *run);
+rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
+                               rer_error *error);
+/* The i-th of `count` places that are evenly spread over `from`. */
+static inline int64_t rer_thin_place(int64_t i, int64_t from, int64_t count)
+{
+    return (int64_t)((__int128)i * from / count);
+}
+/* `count` rows of a filled sample, evenly spread. */
+rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
+                               rer_error *error);
+/* Fetches the rows row [count] of a sample that has nothing else yet, where rows lie elsewhere. */
+rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
+                                rer_error *error);
+void rer_row_sample_free(rer_row_sample *sample);
+
+/* d2 [count, C]: errors of the sampled rows under a model, each left out. */
+rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
+                             rer_error *error);
+/* log of the class sizes, -INFINITY for an empty class; free() it. */
+rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error);
+
+#endif

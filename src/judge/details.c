@@ -1,0 +1,411 @@
+/* Difficulty in detail, after an analysis. In steps:
+ *   1. numbers of each group of rows (the whole, classes, subsets) from the O(N) numbers that are there;
+ *   2. distributions of errors, and what merging confused pairs would do (score/spreads.c);
+ *   3. bootstrap intervals of each group's chi;
+ *   4. the samples between two classes, and the most extreme ones. */
+#include "run/details.h"
+
+#include "stats/bootstrap.h"
+#include "judge/judge.h"
+#include "score/spreads.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct detail_run {
+    rer_result *result;
+    const rer_dataset *data;
+    rer_details *details;
+    int64_t places;    /* 1 + C + G */
+    int64_t *start[3]; /* by rer_grouping: [groups + 1] into: */
+    int64_t *rows[3];  /* [N] scored rows, one group after the other */
+    rer_spreads spreads;
+} detail_run;
+
+void rer_details_free(rer_details *details)
+{
+    if (details == NULL)
+        return;
+    for (int32_t g = 0; details->subset_names != NULL && g < details->G; g++)
+        free(details->subset_names[g]);
+    free(details->subset_names);
+    free(details->groups);
+    free(details->counts);
+    free(details);
+}
+
+static bool is_scored(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
+}
+
+static double chi_of(const rer_result *result, int64_t row)
+{
+    return rer_chi((double)result->own[row], (double)result->other[row]);
+}
+
+/* The group of a row, -1: none. */
+static int32_t group_of(const detail_run *run, rer_grouping grouping, int64_t row)
+{
+    if (grouping == RER_WHOLE)
+        return 0;
+    return grouping == RER_BY_CLASS ? run->result->given[row]
+           : run->details->G > 0    ? run->data->subsets.codes[row]
+                                    : -1;
+}
+
+static int32_t groups_of(const rer_details *details, rer_grouping grouping)
+{
+    return grouping == RER_WHOLE ? 1 : grouping == RER_BY_CLASS ? details->C : details->G;
+}
+
+/* ---- groups --------------------------------------------------------------------------------- */
+
+static void sum_group_rows(const detail_run *run, rer_grouping grouping)
+{
+    const rer_result *result = run->result;
+    rer_group *groups = run->details->groups + rer_group_place(run->details, grouping, 0);
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t g = is_scored(result, row) ? group_of(run, grouping, row) : -1;
+        if (g < 0)
+            continue;
+        groups[g].n++;
+        groups[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
+        groups[g].chi += chi_of(result, row);
+        groups[g].error_rate += rer_predicted(result, row) != result->given[row];
+        groups[g].noise_rate += 1 / (1 + exp(-(double)result->logit[row]));
+        groups[g].own_error += (double)result->own[row];
+    }
+    for (int32_t g = 0; g < groups_of(run->details, grouping); g++) {
+        double n = groups[g].n > 0 ? (double)groups[g].n : NAN;
+        groups[g].chi /= n;
+        groups[g].error_rate /= n;
+        groups[g].noise_rate /= n;
+        groups[g].own_error /= n;
+        groups[g].difficulty = NAN;
+    }
+}
+
+/* The scored rows, one group after the other. */
+static rer_status sort_by_group(detail_run *run, rer_grouping grouping, rer_error *error)
+{
+    const rer_result *result = run->result;
+    const rer_group *groups = run->details->groups + rer_group_place(run->details, grouping, 0);
+    int32_t count = groups_of(run->details, grouping);
+    int64_t *next = NULL;
+    rer_status status = rer_allocate(&run->start[grouping], count + 1, sizeof(int64_t), "groups", error);
+    if (status == RER_OK)
+        status = rer_allocate(&run->rows[grouping], result->N, sizeof(int64_t), "groups", error);
+    if (status == RER_OK)
+        status = rer_allocate(&next, count, sizeof *next, "groups", error);
+    for (int32_t g = 0; status == RER_OK && g < count; g++) {
+        next[g] = run->start[grouping][g];
+        run->start[grouping][g + 1] = next[g] + groups[g].n;
+    }
+    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+        int32_t g = is_scored(result, row) ? group_of(run, grouping, row) : -1;
+        if (g >= 0)
+            run->rows[grouping][next[g]++] = row;
+    }
+    free(next);
+    return status;
+}
+
+/* Of a class: its error over that of chance, 1 - P(nearest = c). Their mean, weighted by n (1 - P), is that of
+ * the whole. predicted [C] is overwritten. */
+static void set_class_difficulties(const detail_run *run, int64_t *predicted)
+{
+    const rer_result *result = run->result;
+    rer_details *details = run->details;
+    for (int64_t i = 0; i < details->groups[0].n; i++)
+        predicted[rer_predicted(result, run->rows[RER_WHOLE][i])]++;
+    for (int32_t c = 0; c < details->C; c++) {
+        rer_group *class = &details->groups[rer_group_place(details, RER_BY_CLASS, c)];
+        double chance = 1 - (double)predicted[c] / (double)details->groups[0].n;
+        if (class->n > 0)
+            class->difficulty = chance > 0 ? fmin(1, class->error_rate / chance) : 0;
+    }
+}
+
+static rer_status set_difficulties(const detail_run *run, rer_error *error)
+{
+    const rer_result *result = run->result;
+    rer_details *details = run->details;
+    int64_t *given = NULL, *predicted = NULL;
+    rer_status status = rer_allocate(&given, details->C, sizeof *given, "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&predicted, details->C, sizeof *predicted, "classes", error);
+    if (status == RER_OK) {
+        details->groups[0].difficulty = result->summary.difficulty;
+        set_class_difficulties(run, predicted);
+    }
+    for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
+        int64_t wrong = 0;
+        memset(given, 0, (size_t)details->C * sizeof *given);
+        memset(predicted, 0, (size_t)details->C * sizeof *predicted);
+        for (int64_t i = run->start[RER_BY_SUBSET][g]; i < run->start[RER_BY_SUBSET][g + 1]; i++) {
+            int64_t row = run->rows[RER_BY_SUBSET][i];
+            given[result->given[row]]++;
+            predicted[rer_predicted(result, row)]++;
+            wrong += rer_predicted(result, row) != result->given[row];
+        }
+        details->groups[rer_group_place(details, RER_BY_SUBSET, g)].difficulty =
+            rer_difficulty(wrong, given, predicted, details->C);
+    }
+    free(given);
+    free(predicted);
+    return status;
+}
+
+static rer_status name_groups(detail_run *run, rer_error *error)
+{
+    rer_details *details = run->details;
+    rer_status status = rer_allocate(&details->subset_names, details->G, sizeof(char *), "names of subsets", error);
+    details->groups[0].name = "all";
+    for (int32_t c = 0; c < details->C; c++)
+        details->groups[1 + c].name = run->result->names[c];
+    for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
+        const rer_texts *names = &run->data->subsets.names;
+        status = rer_copy_text(&details->subset_names[g], names->bytes + names->offset[g], error);
+        details->groups[1 + details->C + g].name = details->subset_names[g];
+    }
+    return status;
+}
+
+/* ---- bootstrap ------------------------------------------------------------------------------ */
+
+static rer_status bootstrap_group(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)scratch;
+    detail_run *run = context;
+    const rer_details *details = run->details;
+    rer_grouping grouping = item == 0 ? RER_WHOLE : item <= details->C ? RER_BY_CLASS : RER_BY_SUBSET;
+    const int64_t *start = run->start[grouping] + (item - rer_group_place(details, grouping, 0));
+    int64_t n = start[1] - start[0];
+    float *chi = NULL;
+    rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
+    for (int64_t i = 0; status == RER_OK && i < n; i++)
+        chi[i] = (float)chi_of(run->result, run->rows[grouping][start[0] + i]);
+    if (status == RER_OK)
+        status = rer_bootstrap_mean(&details->groups[item].chi_within, chi, n, run->result->options.seed,
+                                    (uint64_t)item, error);
+    free(chi);
+    return status;
+}
+
+static rer_status bootstrap_groups(detail_run *run, const rer_run *passes, rer_error *error)
+{
+    rer_job job = {
+        .stage = "intervals", .from = 1, .to = 1, .items = run->places, .work = bootstrap_group, .context = run};
+    return rer_pool_run(passes->pool, &job, error);
+}
+
+/* ---- distributions -------------------------------------------------------------------------- */
+
+/* R2 of the Gaussian's density at the middle of each bin against the histogram as a density. */
+static double gaussian_r2(const rer_spread *spread, const int64_t *counts)
+{
+    double width = (spread->high - spread->low) / RER_BINS, mean = 1 / (width * RER_BINS), residual = 0, total = 0;
+    if (!(width > 0) || !(spread->deviation > 0))
+        return NAN;
+    for (int k = 0; k < RER_BINS; k++) {
+        double z = (spread->low + (k + .5) * width - spread->mean) / spread->deviation;
+        double density = (double)counts[k] / ((double)spread->n * width);
+        double fit = exp(-z * z / 2) / (spread->deviation * sqrt(2 * 3.14159265358979323846));
+        residual += (density - fit) * (density - fit);
+        total += (density - mean) * (density - mean);
+    }
+    return total > 0 ? 1 - residual / total : NAN;
+}
+
+static rer_spread spread_of(const rer_spread_sums *sums, const int64_t *counts)
+{
+    double n = (double)sums->n;
+    rer_spread spread = {.n = sums->n, .mean = NAN, .deviation = NAN, .low = NAN, .high = NAN, .r2 = NAN};
+    if (sums->n == 0)
+        return spread;
+    spread.mean = sums->sum / n;
+    spread.deviation = sqrt(fmax(0, sums->square / n - spread.mean * spread.mean));
+    spread.low = (double)sums->low;
+    spread.high = (double)sums->high;
+    spread.r2 = gaussian_r2(&spread, counts);
+    return spread;
+}
+
+static rer_status fill_spreads(detail_run *run, const rer_run *passes, rer_error *error)
+{
+    rer_details *details = run->details;
+    rer_spreads *spreads = &run->spreads;
+    const int32_t *group = details->G > 0 ? run->data->subsets.codes : NULL;
+    int n_pairs = (int)rer_min(RER_PAIRS_DETAILED, run->result->n_pairs);
+    rer_status status =
+        rer_allocate(&spreads->sums, run->places * RER_SIDES, sizeof *spreads->sums, "distributions", error);
+    if (status == RER_OK)
+        status = rer_allocate(&spreads->pairs, n_pairs, sizeof *spreads->pairs, "confused pairs", error);
+    spreads->counts = details->counts;
+    if (status == RER_OK)
+        status = rer_spreads_fill(spreads, run->result->pairs, n_pairs, group, details->G, run->result->own,
+                                  run->result->model, passes, error);
+    for (int64_t g = 0; status == RER_OK && g < run->places; g++) {
+        const rer_spread_sums *sums = spreads->sums + g * RER_SIDES;
+        details->groups[g].own = spread_of(&sums[RER_OWN], rer_group_counts(details, g, RER_OWN));
+        details->groups[g].others = spread_of(&sums[RER_OTHERS], rer_group_counts(details, g, RER_OTHERS));
+    }
+    details->n_pairs = status == RER_OK ? n_pairs : 0;
+    return status;
+}
+
+/* ---- pairs ---------------------------------------------------------------------------------- */
+
+/* Keeps the RER_BETWEEN rows of smallest |log chi|, nearest first. */
+static void keep_between(rer_pair_detail *detail, double *distance, int64_t row, double away)
+{
+    int at = detail->n_between;
+    while (at > 0 && distance[at - 1] > away)
+        at--;
+    if (at == RER_BETWEEN)
+        return;
+    detail->n_between += detail->n_between < RER_BETWEEN;
+    for (int i = detail->n_between - 1; i > at; i--) {
+        detail->between[i] = detail->between[i - 1];
+        distance[i] = distance[i - 1];
+    }
+    detail->between[at] = row;
+    distance[at] = away;
+}
+
+/* Rows of one of the two classes whose nearest other class is the other one. */
+static void find_between(rer_pair_detail *detail, const rer_result *result)
+{
+    double distance[RER_BETWEEN];
+    const rer_pair *pair = &detail->pair;
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t c = result->given[row], other = result->suggested[row];
+        if (is_scored(result, row) && ((c == pair->a && other == pair->b) || (c == pair->b && other == pair->a)))
+            keep_between(detail, distance, row, fabs(log(chi_of(result, row))));
+    }
+}
+
+static void set_pair(rer_pair_detail *detail, const rer_pair *pair, const rer_pair_sums *sums, const rer_result *result)
+{
+    const rer_summary *summary = &result->summary;
+    int64_t wrong = sums->crossed[0] + sums->crossed[1];
+    int64_t predicted[2] = {sums->n[0] - sums->crossed[0] + sums->crossed[1],
+                            sums->n[1] - sums->crossed[1] + sums->crossed[0]};
+    double n = (double)summary->chi_all.n;
+    *detail = (rer_pair_detail){.pair = *pair, .merged_chi = NAN, .merged_error_rate = NAN};
+    detail->error_rate = (double)wrong / (double)(sums->n[0] + sums->n[1]);
+    detail->difficulty = rer_difficulty(wrong, sums->n, predicted, 2);
+    detail->is_better_merged = detail->difficulty > .5;
+    if (result->C > 2) {
+        detail->merged_chi = summary->chi + (sums->merged_chi - sums->chi) / n;
+        detail->merged_error_rate = summary->error_rate + (double)(sums->merged_wrong - sums->wrong) / n;
+    }
+    find_between(detail, result);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+static rer_status allocate_details(detail_run *run, rer_error *error)
+{
+    rer_details *details = NULL;
+    rer_status status = rer_allocate(&details, 1, sizeof *details, "details", error);
+    if (status != RER_OK)
+        return status;
+    run->details = details;
+    details->C = run->result->C;
+    details->G = run->data->subsets.codes != NULL ? run->data->subsets.C : 0;
+    run->places = 1 + (int64_t)details->C + details->G;
+    status = rer_allocate(&details->groups, run->places, sizeof *details->groups, "groups", error);
+    if (status == RER_OK)
+        status = rer_allocate(&details->counts, run->places * RER_SIDES * RER_BINS, sizeof *details->counts,
+                              "histograms", error);
+    return status == RER_OK ? name_groups(run, error) : status;
+}
+
+rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const rer_progress *progress,
+                             rer_error *error)
+{
+    detail_run run = {.result = result, .data = data};
+    rer_run passes = {0};
+    if (result->model == NULL || data->N != result->N)
+        return rer_fail(error, RER_BAD_USAGE, "details need the result of an analysis and its data set");
+    rer_status status = allocate_details(&run, error);
+    if (status == RER_OK)
+        status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
+    for (int grouping = RER_WHOLE; status == RER_OK && grouping <= RER_BY_SUBSET; grouping++) {
+        sum_group_rows(&run, (rer_grouping)grouping);
+        status = sort_by_group(&run, (rer_grouping)grouping, error);
+    }
+    if (status == RER_OK)
+        status = set_difficulties(&run, error);
+    if (status == RER_OK)
+        status = fill_spreads(&run, &passes, error);
+    if (status == RER_OK)
+        status = bootstrap_groups(&run, &passes, error);
+    for (int p = 0; status == RER_OK && p < run.details->n_pairs; p++)
+        set_pair(&run.details->pairs[p], &result->pairs[p], &run.spreads.pairs[p], result);
+    rer_run_end(&passes);
+    for (int grouping = RER_WHOLE; grouping <= RER_BY_SUBSET; grouping++) {
+        free(run.start[grouping]);
+        free(run.rows[grouping]);
+    }
+    free(run.spreads.sums);
+    free(run.spreads.pairs);
+    if (status != RER_OK) {
+        rer_details_free(run.details);
+        return status;
+    }
+    rer_details_free(result->details);
+    result->details = run.details;
+    return RER_OK;
+}
+
+const rer_group *rer_result_group(const rer_result *result, rer_grouping grouping, int32_t index)
+{
+    const rer_details *details = result->details;
+    if (details == NULL || index < 0 || index >= groups_of(details, grouping))
+        return NULL;
+    return &details->groups[rer_group_place(details, grouping, index)];
+}
+
+const rer_pair_detail *rer_result_pair_detail(const rer_result *result, int index)
+{
+    const rer_details *details = result->details;
+    return details != NULL && index >= 0 && index < details->n_pairs ? &details->pairs[index] : NULL;
+}
+
+/* ---- extremes ------------------------------------------------------------------------------- */
+
+typedef struct ranked_row {
+    double chi;
+    int64_t row;
+} ranked_row;
+
+static int by_chi(const void *left, const void *right)
+{
+    const ranked_row *a = left, *b = right;
+    if (a->chi != b->chi)
+        return a->chi < b->chi ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
+                               rer_error *error)
+{
+    ranked_row *ranked = NULL;
+    int64_t n = 0;
+    rer_status status = rer_allocate(&ranked, result->N, sizeof *ranked, "ratios", error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t row = 0; row < result->N; row++)
+        if (is_scored(result, row))
+            ranked[n++] = (ranked_row){hardest ? -chi_of(result, row) : chi_of(result, row), row};
+    if (n > 0)
+        qsort(ranked, (size_t)n, sizeof *ranked, by_chi);
+    *found = rer_max(0, rer_min(count, n));
+    for (int64_t i = 0; i < *found; i++)
+        rows[i] = ranked[i].row;
+    free(ranked);
+    return RER_OK;
+}

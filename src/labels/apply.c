@@ -1,0 +1,378 @@
+/* rer apply: decisions about labels -> corrected labels or weights.
+ *
+ * 1. The labels are read, and their checksum compared with that of the labels that were judged.
+ * 2. The table of decisions (decisions.csv of report.html) or of samples (samples.csv of rer analyze) is read
+ *    row by row; the given label of each row must be the one in the file.
+ * 3. What was decided is written in the form of the file of labels. */
+#include "labels/label_file.h"
+#include "report/writer.h"
+#include "source/csv_rows.h"
+#include "source/texts.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct named_class {
+    const char *name;
+    int32_t c;
+} named_class;
+
+/* Columns of both tables that are read; a table has those that its kind needs. */
+enum { INDEX, GIVEN, DECISION, NEW_LABEL, CHECKSUM, MISTAKENNESS, SCORE, ISSUE, SUGGESTED, SUGGESTION, N_COLUMNS };
+
+static const char *const column_names[N_COLUMNS] = {
+    [INDEX] = "index",
+    [GIVEN] = "given_label",
+    [DECISION] = "decision",
+    [NEW_LABEL] = "new_label",
+    [CHECKSUM] = "labels_checksum",
+    [MISTAKENNESS] = "mistakenness",
+    [SCORE] = "label_score",
+    [ISSUE] = "is_label_issue",
+    [SUGGESTED] = "suggested_label",
+    [SUGGESTION] = "suggestion_probability",
+};
+
+static const int decision_columns[] = {INDEX, GIVEN, DECISION, NEW_LABEL, CHECKSUM, -1};
+static const int sample_columns[] = {INDEX, GIVEN, MISTAKENNESS, SCORE, ISSUE, SUGGESTED, SUGGESTION, -1};
+
+typedef struct application {
+    const char *table; /* its file */
+    rer_label_file file;
+    uint64_t checksum;
+    named_class *classes; /* [C] sorted by how the table names them */
+    double automatic;     /* RER_OFF: decisions */
+    int32_t *codes;       /* [N] what the labels become */
+    float *weights;       /* [N] */
+    uint8_t *seen;        /* [N] rows that the table had */
+    rer_apply_summary summary;
+    /* while the table is read */
+    int64_t line, place[N_COLUMNS]; /* column of the table, -1: none */
+    bool has_header;
+    char *cell[N_COLUMNS]; /* of the present row, owned */
+    int64_t capacity[N_COLUMNS];
+} application;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named_class *)a)->name, ((const named_class *)b)->name);
+}
+
+static const named_class *find_class(const application *a, const char *name)
+{
+    named_class wanted = {.name = name};
+    return bsearch(&wanted, a->classes, (size_t)a->file.labels.C, sizeof wanted, by_name);
+}
+
+static rer_status fail_at(const application *a, rer_error *error, const char *what, const char *value)
+{
+    char quoted[80];
+    return rer_fail(error, RER_BAD_INPUT, "%s: line %lld: %s '%s'", a->table, (long long)a->line, what,
+                    rer_quote(quoted, sizeof quoted, value, (int64_t)strlen(value)));
+}
+
+/* ---- the table's rows ------------------------------------------------------------------------- */
+
+static rer_status find_row(const application *a, int64_t *row, rer_error *error)
+{
+    char *end = NULL;
+    const char *text = a->cell[INDEX];
+    *row = strtoll(text, &end, 10);
+    if (end == text || *end != 0 || *row < 0 || *row >= a->file.labels.N)
+        return fail_at(a, error, "no such row in the labels:", text);
+    if (a->seen[*row] != 0)
+        return fail_at(a, error, "a second time the row", text);
+    a->seen[*row] = 1;
+    return RER_OK;
+}
+
+/* The given label must be the one in the file: an empty one, or the same class. */
+static rer_status check_given(const application *a, int64_t row, rer_error *error)
+{
+    int32_t code = a->file.labels.codes[row];
+    const char *given = a->cell[GIVEN];
+    const named_class *class = find_class(a, given);
+    if (code < 0 ? given[0] == 0 : class != NULL && class->c == code)
+        return RER_OK;
+    if (class == NULL && given[0] != 0)
+        return fail_at(a, error, "the labels have no class (is --class-names missing?)", given);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: line %lld: row %lld is given as '%.60s', but in %s it has another label; these are not the "
+                    "labels that were judged",
+                    a->table, (long long)a->line, (long long)row, given, a->file.labels.source);
+}
+
+static rer_status check_checksum(const application *a, const char *text, rer_error *error)
+{
+    char own[32];
+    (void)snprintf(own, sizeof own, "rer:%016llx", (unsigned long long)a->checksum);
+    if (strcmp(text, own) == 0)
+        return RER_OK;
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: was made for other labels (checksum %.40s) than those of %s (%s); give the labels that the "
+                    "report was made from",
+                    a->table, text, a->file.labels.source, own);
+}
+
+static rer_status take_decision(application *a, int64_t row, rer_error *error)
+{
+    const char *decision = a->cell[DECISION], *label = a->cell[NEW_LABEL];
+    bool keeps = strcmp(decision, "keep") == 0, drops = strcmp(decision, "drop") == 0;
+    bool changes = strcmp(decision, "fix") == 0 || strcmp(decision, "choose") == 0;
+    rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
+    if (status != RER_OK)
+        return status;
+    if (!keeps && !drops && !changes)
+        return fail_at(a, error, "a decision is keep, fix, choose or drop, not", decision);
+    const named_class *class = changes ? find_class(a, label) : NULL;
+    if (changes && class == NULL)
+        return fail_at(a, error, "the labels have no class", label);
+    a->summary.n_kept += keeps;
+    a->summary.n_dropped += drops;
+    a->summary.n_changed += changes;
+    if (drops)
+        a->codes[row] = -1;
+    else if (changes)
+        a->codes[row] = class->c;
+    a->weights[row] = keeps ? 1 : 0;
+    return RER_OK;
+}
+
+/* A number of samples.csv; NaN where the cell is empty. */
+static double number_in(const char *text)
+{
+    return text[0] != 0 ? strtod(text, NULL) : NAN;
+}
+
+static rer_status take_sample(application *a, int64_t row, rer_error *error)
+{
+    bool labelled = a->file.labels.codes[row] >= 0;
+    double p = number_in(a->cell[labelled ? MISTAKENNESS : SUGGESTION]), score = number_in(a->cell[SCORE]);
+    const char *label = a->cell[SUGGESTED];
+    a->weights[row] = (float)(!labelled ? 0 : isnan(score) ? 1 : score);
+    if (!(p > a->automatic))
+        return RER_OK;
+    if (label[0] == 0) {
+        a->summary.n_without_suggestion++;
+        return RER_OK;
+    }
+    const named_class *class = find_class(a, label);
+    if (class == NULL)
+        return fail_at(a, error, "the labels have no class (is --class-names missing?)", label);
+    a->codes[row] = class->c;
+    a->summary.n_changed++;
+    return RER_OK;
+}
+
+/* ---- reading the table ------------------------------------------------------------------------ */
+
+static rer_status on_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
+                          rer_error *error)
+{
+    application *a = context;
+    a->line = line;
+    for (int k = 0; k < N_COLUMNS; k++) {
+        if (!a->has_header && strcmp(text, column_names[k]) == 0)
+            a->place[k] = column;
+        if (!a->has_header || a->place[k] != column)
+            continue;
+        rer_status status = rer_grow(&a->cell[k], &a->capacity[k], length + 1, 1, "a cell", error);
+        if (status != RER_OK)
+            return status;
+        memcpy(a->cell[k], text, (size_t)length + 1);
+    }
+    return RER_OK;
+}
+
+static rer_status check_header(application *a, rer_error *error)
+{
+    const int *needed = a->automatic == RER_OFF ? decision_columns : sample_columns;
+    a->has_header = true;
+    for (; *needed >= 0; needed++)
+        if (a->place[*needed] < 0)
+            return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s'; it should be %s", a->table,
+                            column_names[*needed],
+                            a->automatic == RER_OFF ? "decisions.csv as report.html exports it (for results of rer "
+                                                      "analyze, give --auto P)"
+                                                    : "samples.csv of rer analyze");
+    return RER_OK;
+}
+
+static rer_status on_row(void *context, int64_t line, rer_error *error)
+{
+    application *a = context;
+    int64_t row = 0;
+    (void)line;
+    if (!a->has_header)
+        return check_header(a, error);
+    rer_status status = find_row(a, &row, error);
+    if (status == RER_OK)
+        status = check_given(a, row, error);
+    if (status == RER_OK)
+        status = a->automatic == RER_OFF ? take_decision(a, row, error) : take_sample(a, row, error);
+    a->summary.n_decisions++;
+    return status;
+}
+
+static rer_status read_table(application *a, rer_error *error)
+{
+    rer_input input = RER_NO_INPUT;
+    rer_csv_handler handler = {.cell = on_cell, .row = on_row, .context = a};
+    rer_status status = rer_input_open(&input, a->table, error);
+    for (int k = 0; k < N_COLUMNS; k++)
+        a->place[k] = -1;
+    if (status == RER_OK && input.format != RER_TEXT)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is no table of decisions", a->table);
+    if (status == RER_OK)
+        status = rer_csv_read(&input, ',', &handler, NULL, error);
+    if (status == RER_OK && !a->has_header)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is empty", a->table);
+    for (int64_t row = 0; status == RER_OK && a->automatic != RER_OFF && row < a->file.labels.N; row++)
+        if (a->seen[row] == 0)
+            status = rer_fail(error, RER_BAD_INPUT, "%s: has no line for row %lld: is it cut off?", a->table,
+                              (long long)row);
+    rer_input_close(&input);
+    return status;
+}
+
+/* ---- the labels ------------------------------------------------------------------------------- */
+
+/* Classes as the table names them: by the values of the file, or by other names. */
+static rer_status name_classes(application *a, const char *class_names, rer_error *error)
+{
+    const rer_labels *labels = &a->file.labels;
+    rer_status status = rer_allocate(&a->classes, labels->C, sizeof *a->classes, "classes", error);
+    for (int32_t c = 0; status == RER_OK && c < labels->C; c++) {
+        bool renamed = class_names != NULL && a->automatic != RER_OFF;
+        a->classes[c] = (named_class){renamed ? rer_text(&labels->names, c) : rer_labels_value(labels, c), c};
+    }
+    if (status == RER_OK && labels->C > 0)
+        qsort(a->classes, (size_t)labels->C, sizeof *a->classes, by_name);
+    return status;
+}
+
+static rer_status open_labels(application *a, const rer_apply_files *files, rer_error *error)
+{
+    rer_status status = rer_label_file_open(&a->file, files->labels, files->label_column, -1, error);
+    rer_labels *labels = &a->file.labels;
+    if (status == RER_OK && files->class_names != NULL)
+        status = rer_labels_rename(labels, files->class_names, error);
+    if (status == RER_OK)
+        status = name_classes(a, files->class_names, error);
+    if (status == RER_OK)
+        status = rer_allocate(&a->codes, labels->N, sizeof *a->codes, "labels", error);
+    if (status == RER_OK)
+        status = rer_allocate(&a->weights, labels->N, sizeof *a->weights, "weights", error);
+    if (status == RER_OK)
+        status = rer_allocate(&a->seen, labels->N, 1, "rows", error);
+    if (status != RER_OK)
+        return status;
+    a->checksum = rer_labels_checksum(labels);
+    a->summary.n_rows = labels->N;
+    memcpy(a->codes, labels->codes, (size_t)labels->N * sizeof *a->codes);
+    for (int64_t row = 0; row < labels->N; row++)
+        a->weights[row] = labels->codes[row] >= 0 ? 1 : 0;
+    return RER_OK;
+}
+
+/* The labels that the results in a folder were made from, by summary.json. */
+static rer_status check_results(const application *a, const char *folder, rer_error *error)
+{
+    json_error_t failure;
+    char *path = NULL, text[64] = "";
+    int64_t size = (int64_t)strlen(folder) + 32;
+    rer_status status = rer_allocate(&path, size, 1, "a file name", error);
+    if (status != RER_OK)
+        return status;
+    (void)snprintf(path, (size_t)size, "%s/summary.json", folder);
+    json_t *root = json_load_file(path, 0, &failure);
+    if (root == NULL)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s); give the folder that rer analyze --out wrote",
+                          path, failure.text);
+    const char *sum = json_string_value(json_object_get(json_object_get(root, "checksums"), "labels"));
+    (void)snprintf(text, sizeof text, "rer:%.40s", sum != NULL ? sum : "none");
+    if (status == RER_OK)
+        status = check_checksum(a, text, error);
+    json_decref(root);
+    free(path);
+    return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+static rer_status write_weights(const application *a, const char *path, rer_error *error)
+{
+    rer_output output = {0};
+    rer_writer writer;
+    int64_t N = a->file.labels.N;
+    rer_status status = rer_output_open(&output, path, error);
+    if (status == RER_OK && rer_path_is_text_output(path)) {
+        rer_writer_start(&writer, &output, error);
+        for (int64_t row = 0; row < N; row++) {
+            rer_put_number(&writer, (double)a->weights[row]);
+            rer_put(&writer, "\n");
+        }
+        status = rer_writer_end(&writer);
+    } else if (status == RER_OK) {
+        status =
+            rer_output_npy_header(&output, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ">f4" : "<f4", false, 1, &N, error);
+        if (status == RER_OK)
+            status = rer_output_write(&output, a->weights, N * (int64_t)sizeof *a->weights, error);
+    }
+    if (status == RER_OK)
+        status = rer_output_commit(&output, error);
+    rer_output_discard(&output);
+    return status;
+}
+
+static rer_status check_files(const rer_apply_files *files, rer_error *error)
+{
+    if (files->labels == NULL || files->decisions == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "the labels and the decisions are needed: y.npy decisions.csv");
+    if ((files->out == NULL) == (files->weights == NULL))
+        return rer_fail(error, RER_BAD_USAGE,
+                        "name one output: --out FILE for the corrected labels, or --weights FILE for weights");
+    return rer_label_file_check(files->out != NULL ? files->out : files->weights, error);
+}
+
+static void free_application(application *a)
+{
+    rer_label_file_free(&a->file);
+    free(a->classes);
+    free(a->codes);
+    free(a->weights);
+    free(a->seen);
+    for (int k = 0; k < N_COLUMNS; k++)
+        free(a->cell[k]);
+}
+
+rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
+                     rer_error *error)
+{
+    application a = {.automatic = options->automatic, .file = {.array = {.fd = -1}}};
+    char *samples = NULL;
+    bool is_automatic = options->automatic != RER_OFF;
+    rer_status status = check_files(files, error);
+    if (status == RER_OK)
+        status = open_labels(&a, files, error);
+    a.table = files->decisions;
+    if (status == RER_OK && is_automatic)
+        status = check_results(&a, files->decisions, error);
+    if (status == RER_OK && is_automatic)
+        status = rer_allocate(&samples, (int64_t)strlen(files->decisions) + 32, 1, "a file name", error);
+    if (samples != NULL) {
+        (void)snprintf(samples, strlen(files->decisions) + 32, "%s/samples.csv", files->decisions);
+        a.table = samples;
+    }
+    if (status == RER_OK)
+        status = read_table(&a, error);
+    if (status == RER_OK)
+        status = files->out != NULL ? rer_label_file_write(files->out, &a.file, a.codes, error)
+                                    : write_weights(&a, files->weights, error);
+    if (status == RER_OK && summary != NULL)
+        *summary = a.summary;
+    free_application(&a);
+    free(samples);
+    return status;
+}

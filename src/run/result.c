@@ -1,0 +1,305 @@
+/* Reading a result: what a caller sees of the O(N) numbers that the stages left. */
+#include "run/result.h"
+
+#include "run/details.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
+{
+    rer_result *made = NULL;
+    rer_status status = rer_allocate(&made, 1, sizeof *made, "the result", error);
+    if (status != RER_OK)
+        return status;
+    made->N = N;
+    made->C = C;
+    made->options = *options;
+    made->summary.duplicate_angle = NAN;
+    rer_room rooms[] = {
+        RER_ROOM(made->given, N), RER_ROOM(made->suggested, N),     RER_ROOM(made->own, N),   RER_ROOM(made->other, N),
+        RER_ROOM(made->logit, N), RER_ROOM(made->outlier_score, N), RER_ROOM(made->flags, N),
+    };
+    status = rer_allocate_all(rooms, RER_COUNT(rooms), "the result", error);
+    if (status != RER_OK) {
+        rer_result_free(made);
+        return status;
+    }
+    for (int64_t row = 0; row < N; row++)
+        made->given[row] = -1;
+    *result = made;
+    return RER_OK;
+}
+
+rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
+{
+    rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
+    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
+        status = rer_copy_text(&result->names[c], texts == NULL ? names[c] : texts->bytes + texts->offset[c], error);
+    return status;
+}
+
+rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    rer_status status = rer_notes_add_list(&result->notes, error, format, values);
+    va_end(values);
+    return status;
+}
+
+void rer_result_free(rer_result *result)
+{
+    if (result == NULL)
+        return;
+    free(result->given);
+    free(result->suggested);
+    free(result->proposed);
+    free(result->own);
+    free(result->other);
+    free(result->logit);
+    free(result->looks.row);
+    free(result->looks.near);
+    free(result->looks.nearness);
+    free(result->outlier_score);
+    free(result->duplicate);
+    free(result->flags);
+    free(result->classes);
+    free(result->pairs);
+    for (int32_t c = 0; result->names != NULL && c < result->C; c++)
+        free(result->names[c]);
+    free(result->names);
+    rer_notes_free(&result->notes);
+    rer_model_free(result->model);
+    rer_details_free(result->details);
+    free(result);
+}
+
+const rer_model *rer_result_model(const rer_result *result)
+{
+    return result->model;
+}
+
+const rer_summary *rer_result_summary(const rer_result *result)
+{
+    return &result->summary;
+}
+
+const rer_class_summary *rer_result_class(const rer_result *result, int32_t c)
+{
+    return c >= 0 && c < result->C ? &result->classes[c] : NULL;
+}
+
+const char *rer_result_class_name(const rer_result *result, int32_t c)
+{
+    return c >= 0 && c < result->C ? result->names[c] : NULL;
+}
+
+const char *rer_result_note(const rer_result *result, int index)
+{
+    return index >= 0 && index < result->notes.count ? result->notes.text[index] : NULL;
+}
+
+int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs)
+{
+    int64_t n = rer_max(0, rer_min(count, result->n_pairs));
+    for (int64_t i = 0; i < n; i++)
+        pairs[i] = result->pairs[i];
+    return n;
+}
+
+double rer_chi(double own, double other)
+{
+    if (isnan(own) || isnan(other))
+        return NAN;
+    if (own == other) /* 0 / 0 too */
+        return 1;
+    return fmin(own / other, RER_CHI_MAX);
+}
+
+static double logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+/* Place of a row among those that had a second look, -1: it had none. */
+static int64_t look_at(const rer_result *result, int64_t row)
+{
+    int64_t low = 0, high = result->looks.count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (result->looks.row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < result->looks.count && result->looks.row[low] == row ? low : -1;
+}
+
+int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS])
+{
+    int64_t at = look_at(result, row);
+    int32_t count = 0;
+    while (at >= 0 && count < RER_NEAR_ROWS && result->looks.near[at * RER_NEAR_ROWS + count] >= 0) {
+        rows[count] = result->looks.near[at * RER_NEAR_ROWS + count];
+        count++;
+    }
+    return count;
+}
+
+static void set_near(rer_sample *sample, const rer_result *result)
+{
+    int64_t rows[RER_NEAR_ROWS], at = look_at(result, sample->row);
+    sample->nearness = at >= 0 ? (double)result->looks.nearness[at] : NAN;
+    sample->near = rer_result_near(result, sample->row, rows);
+    for (int32_t i = 0; i < sample->near; i++)
+        sample->near_suggested += result->given[rows[i]] == sample->suggested;
+}
+
+rer_sample rer_result_sample(const rer_result *result, int64_t row)
+{
+    rer_sample sample = {
+        .row = row, .given = -1, .predicted = -1, .suggested = -1, .duplicates = -1, .is_invalid = true};
+    sample.chi = sample.own_error = sample.best_other_error = NAN;
+    sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
+    sample.outlier_score = sample.nearness = NAN;
+    if (row < 0 || row >= result->N)
+        return sample;
+    sample.given = result->given[row];
+    sample.is_invalid = (result->flags[row] & RER_FLAG_INVALID) != 0;
+    if (sample.is_invalid)
+        return sample;
+    sample.is_issue = (result->flags[row] & RER_FLAG_ISSUE) != 0;
+    sample.is_outlier = (result->flags[row] & RER_FLAG_OUTLIER) != 0;
+    sample.outlier_score = (double)result->outlier_score[row];
+    if (result->duplicate != NULL)
+        sample.duplicates = result->duplicate[row];
+    sample.suggested = rer_suggested(result, row);
+    sample.predicted = rer_predicted(result, row);
+    set_near(&sample, result);
+    sample.best_other_error = (double)result->other[row];
+    double logit = (double)result->logit[row];
+    if (sample.given < 0) {
+        sample.suggestion_probability = logistic(-logit);
+        return sample;
+    }
+    sample.own_error = (double)result->own[row];
+    sample.chi = rer_chi(result->own[row], result->other[row]);
+    sample.mistakenness = logistic(logit);
+    sample.label_score = logistic(-logit);
+    return sample;
+}
+
+/* Whether row a is less suspicious than row b: by logit, then chi, then the later row. */
+static bool is_less(const rer_result *result, int64_t a, int64_t b)
+{
+    if (result->logit[a] != result->logit[b])
+        return result->logit[a] < result->logit[b];
+    double chi_a = rer_chi(result->own[a], result->other[a]), chi_b = rer_chi(result->own[b], result->other[b]);
+    return chi_a != chi_b ? chi_a < chi_b : a > b;
+}
+
+/* Restores the heap (least suspicious row on top) below position `at`. */
+static void sift_down(const rer_result *result, int64_t *rows, int64_t count, int64_t at)
+{
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && is_less(result, rows[child + 1], rows[child]))
+            child++;
+        if (!is_less(result, rows[child], rows[at]))
+            return;
+        int64_t row = rows[at];
+        rows[at] = rows[child];
+        rows[child] = row;
+        at = child;
+    }
+}
+
+static bool is_candidate(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->logit[row]);
+}
+
+/* Unsigned numbers in the order of the floats that they stand for. */
+static uint32_t order_key(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
+}
+
+/* The key of the count-th largest logit, digit by digit from the highest, without sorting or memory;
+ * *at_key: how many of the count largest have that very key. 0 where there are no more than `count`. */
+static uint32_t key_of_place(const rer_result *result, int64_t count, int64_t *at_key)
+{
+    static const int shifts[] = {21, 10, 0};
+    uint32_t key = 0, known = 0;
+    for (int digit = 0; digit < 3; digit++) {
+        int64_t found[2048] = {0}, total = 0;
+        uint32_t place = 0, digits = digit == 2 ? 1023 : 2047;
+        for (int64_t row = 0; row < result->N; row++) {
+            uint32_t own = order_key(result->logit[row]);
+            if (!is_candidate(result, row) || (own & known) != key)
+                continue;
+            found[own >> shifts[digit] & digits]++;
+            total++;
+        }
+        *at_key = 0;
+        if (digit == 0 && count >= total)
+            return 0;
+        for (place = digits; place > 0 && found[place] < count; place--)
+            count -= found[place];
+        key |= place << shifts[digit];
+        known |= digits << shifts[digit];
+    }
+    *at_key = count;
+    return key;
+}
+
+double rer_result_expected_wrong(const rer_result *result, int64_t count)
+{
+    int64_t at_key = 0;
+    double sum = 0, last = 0;
+    if (count <= 0)
+        return 0;
+    uint32_t key = key_of_place(result, count, &at_key);
+    for (int64_t row = 0; row < result->N; row++) {
+        uint32_t own = order_key(result->logit[row]);
+        if (!is_candidate(result, row) || own < key)
+            continue;
+        double wrong = logistic((double)result->logit[row]);
+        if (own > key)
+            sum += wrong;
+        else
+            last = wrong;
+    }
+    return sum + (double)at_key * last;
+}
+
+/* Partial selection: a heap of the `count` most suspicious rows so far, then sorted in place. */
+int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < result->N && count > 0; row++) {
+        if (!is_candidate(result, row))
+            continue;
+        if (n < count) {
+            rows[n++] = row;
+            for (int64_t at = n / 2 - 1; n == count && at >= 0; at--)
+                sift_down(result, rows, n, at);
+        } else if (is_less(result, rows[0], row)) {
+            rows[0] = row;
+            sift_down(result, rows, n, 0);
+        }
+    }
+    if (n < count) /* the heap was never filled, so never built */
+        for (int64_t at = n / 2 - 1; at >= 0; at--)
+            sift_down(result, rows, n, at);
+    for (int64_t last = n - 1; last > 0; last--) {
+        int64_t row = rows[0];
+        rows[0] = rows[last];
+        rows[last] = row;
+        sift_down(result, rows, last, 0);
+    }
+    return n;
+}

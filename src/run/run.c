@@ -1,0 +1,94 @@
+/* Blocks of rows, read and normalised. */
+#include "run/run.h"
+
+#include <math.h>
+#include <string.h>
+
+rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
+                         const rer_options *options, const rer_progress *progress, rer_error *error)
+{
+    rer_pool_settings settings = {
+        .threads = options->threads,
+        .memory = options->memory,
+        .progress = progress,
+        .enter = rer_backend_enter,
+        .leave = rer_backend_leave,
+    };
+    *run = (rer_run){
+        .data = data,
+        .options = options,
+        .kernels = rer_cpu_kernels(),
+        .given = given,
+        .N = data->N,
+        .D = data->D,
+        .C = C,
+    };
+    rer_status status = rer_allocate(&run->invalid, data->N, sizeof *run->invalid, "invalid rows", error);
+    return status == RER_OK ? rer_pool_open(&run->pool, &settings, error) : status;
+}
+
+void rer_run_end(rer_run *run)
+{
+    rer_pool_close(run->pool);
+    free(run->invalid);
+    *run = (rer_run){0};
+}
+
+int64_t rer_run_blocks(const rer_run *run)
+{
+    return (run->N + RER_BLOCK - 1) / RER_BLOCK;
+}
+
+int64_t rer_block_scratch(const rer_run *run)
+{
+    int64_t rows = rer_min(RER_BLOCK, run->N);
+    return rows * run->D * (int64_t)sizeof(float) + rows * (int64_t)(2 * sizeof(double) + sizeof(int32_t)) +
+           rer_dataset_scratch(run->data, rows) + 5 * 64;
+}
+
+static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t i, rer_error *error)
+{
+    int64_t j = 0;
+    while (j + 1 < run->D && isfinite(row[j]))
+        j++;
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: row %lld, column %lld is %s; features must be finite numbers (rows and columns count from "
+                    "0). --drop-invalid leaves such rows out",
+                    run->data->features.name, (long long)i, (long long)j,
+                    isnan(row[j]) ? "NaN"
+                    : row[j] > 0  ? "Inf"
+                                  : "-Inf");
+}
+
+rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
+                          void *cursor, rer_error *error)
+{
+    int64_t D = run->D, rows = rer_min(RER_BLOCK, run->N);
+    block->first = item * RER_BLOCK;
+    block->row = NULL;
+    block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
+    block->count = rer_min(RER_BLOCK, run->N - block->first);
+    block->x = rer_carve(cursor, rows * D * (int64_t)sizeof(float));
+    block->scale = rer_carve(cursor, rows * (int64_t)sizeof(double));
+    block->square = rer_carve(cursor, rows * (int64_t)sizeof(double));
+    block->code = rer_carve(cursor, rows * (int64_t)sizeof(int32_t));
+    void *scratch = rer_carve(cursor, rer_dataset_scratch(run->data, rows));
+    rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, scratch, error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t i = 0; i < block->count; i++) {
+        float *row = block->x + i * D;
+        double square = run->kernels->sum_squares(row, D);
+        block->code[i] = run->given != NULL ? run->given[block->first + i] : RER_NO_LABEL;
+        if (!isfinite(square)) {
+            if (!run->options->drop_invalid)
+                return fail_invalid_row(run, row, run->first_row + block->first + i, error);
+            block->code[i] = RER_INVALID_ROW;
+            run->invalid[block->first + i] = 1;
+            continue;
+        }
+        block->square[i] = square;
+        block->scale[i] = rer_normalize_row(normalizer, row, D, square);
+    }
+    return RER_OK;
+}

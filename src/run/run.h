@@ -1,0 +1,80 @@
+/* What the stages share while one analysis runs, and the blocks that flow through them. */
+#ifndef RER_RUN_H
+#define RER_RUN_H
+
+#include "backend/backend.h"
+#include "core/pool.h"
+#include "run/normalize.h"
+#include "source/dataset.h"
+
+/* Rows of a block. Sums are made per block and added in block order, so this number is part of
+ * the result's bits: it never follows the machine or the memory cap. */
+#define RER_BLOCK 1024
+
+struct rer_passes; /* run/passes.h */
+
+typedef struct rer_run {
+    const rer_dataset *data;
+    const rer_options *options;
+    const rer_kernels *kernels;
+    rer_pool *pool;
+    const struct rer_passes *passes; /* how it goes over all rows; only what fits and scores needs them */
+    const int32_t *given;            /* [N] class of each row, -1: no label; NULL: of none */
+    uint8_t *invalid;                /* [N] 1: a row with NaN or Inf that was left out; known after a first pass */
+    const bool *fitted;              /* [N] rows that the model was fitted on, NULL: every labelled one */
+    const int32_t *groups;           /* [N] rows of one group are left out together, -1: alone; NULL: each alone */
+    int64_t N, D;
+    int32_t C;
+    int64_t first_row; /* place of row 0 in the whole data set, where the data is a part of one */
+} rer_run;
+
+typedef struct rer_block {
+    int64_t first, count;
+    float *x;           /* [count, D] as read; min-max scaled where that is asked for */
+    double *scale;      /* [count] factor that makes the row the one that is modelled */
+    double *square;     /* [count] squared length of the row as read */
+    int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
+    const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
+    const bool *fitted; /* [count] as in rer_run */
+} rer_block;
+
+enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };
+
+static inline int64_t rer_block_row(const rer_block *block, int64_t i)
+{
+    return block->row != NULL ? block->row[i] : block->first + i;
+}
+
+/* A run over the data set's rows with labels given [N] of C classes, which must stay. End it, also where this fails. */
+rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
+                         const rer_options *options, const rer_progress *progress, rer_error *error);
+void rer_run_end(rer_run *run);
+
+/* Has a label, and no NaN or Inf. */
+static inline bool rer_run_has_label(const rer_run *run, int64_t row)
+{
+    return run->given[row] >= 0 && run->invalid[row] == 0;
+}
+
+/* Name of a class of the data set, for messages. */
+static inline const char *rer_run_class_name(const rer_run *run, int32_t c)
+{
+    const rer_texts *names = &run->data->labels.names;
+    return names->bytes + names->offset[c];
+}
+
+/* Where rows are left out, those that the model has not seen are scored as they are. */
+static inline bool rer_block_has_seen(const rer_block *block, int64_t i)
+{
+    return block->fitted == NULL || block->fitted[i];
+}
+
+int64_t rer_run_blocks(const rer_run *run);
+/* Bytes of scratch that a block needs. */
+int64_t rer_block_scratch(const rer_run *run);
+/* Reads and normalises block `item` into memory carved from *cursor. A row with NaN or Inf is
+ * an error or, with --drop-invalid, gets the code RER_INVALID_ROW and its mark in run->invalid. */
+rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
+                          void *cursor, rer_error *error);
+
+#endif

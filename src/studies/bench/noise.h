@@ -1,0 +1,12 @@
+/* Wrong labels on purpose, as classes: see rer_noise_plant in rer.h. */
+#ifndef RER_NOISE_H
+#define RER_NOISE_H
+
+#include "labels/label_file.h"
+
+/* target [N]: the labels of the file `path` as classes of `labels`, whose N rows it must have. A label
+ * that `labels` does not have is an error. */
+rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, const char *path, const char *column,
+                                  rer_error *error);
+
+#endif

@@ -1,0 +1,130 @@
+/* rer noise: a file of labels in, the same kind of file with wrong labels out. */
+#include "studies/bench/likely.h"
+#include "studies/bench/noise.h"
+#include "source/dataset.h"
+#include "source/texts.h"
+
+#include <string.h>
+
+/* ---- labels of another file -------------------------------------------------------------- */
+
+static rer_status translate(int32_t *target, const rer_labels *labels, const rer_labels *other, rer_error *error)
+{
+    int32_t *map = NULL; /* [other's C] */
+    char **names = NULL; /* [C] */
+    char quoted[80];
+    rer_status status = rer_allocate(&map, other->C, sizeof *map, "classes", error);
+    if (status == RER_OK)
+        status = rer_allocate(&names, labels->C, sizeof *names, "class names", error);
+    for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
+        names[c] = labels->names.bytes + labels->names.offset[c];
+    if (status == RER_OK)
+        status = rer_labels_match(map, other, names, labels->C, error);
+    for (int32_t c = 0; status == RER_OK && c < other->C; c++) {
+        const char *name = rer_text(&other->names, c);
+        if (map[c] < 0)
+            status = rer_fail(error, RER_BAD_INPUT,
+                              "%s: has the label '%s', which %s does not have; both must name the same classes",
+                              other->source, rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)),
+                              labels->source != NULL ? labels->source : "the first file");
+    }
+    for (int64_t row = 0; status == RER_OK && row < labels->N; row++)
+        target[row] = other->codes[row] < 0 ? -1 : map[other->codes[row]];
+    free(map);
+    free(names);
+    return status;
+}
+
+rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, const char *path, const char *column,
+                                  rer_error *error)
+{
+    rer_label_file other = {.array = {.fd = -1}};
+    rer_status status = rer_label_file_open(&other, path, column, labels->N, error);
+    if (status == RER_OK && other.labels.N != labels->N)
+        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld; each row needs both", path,
+                          (long long)other.labels.N, labels->source != NULL ? labels->source : "the first file",
+                          (long long)labels->N);
+    if (status == RER_OK)
+        status = translate(target, labels, &other.labels, error);
+    rer_label_file_free(&other);
+    return status;
+}
+
+rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, const char *path, rer_error *error)
+{
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to compare %s with", data->features.name, path);
+    return rer_noise_other_labels(codes, &data->labels, path, NULL, error);
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+static rer_status check_files(const char *out, const rer_files *files, const char *human, const rer_options *options,
+                              rer_error *error)
+{
+    bool is_human = options->noise_type == RER_NOISE_HUMAN;
+    if (files->labels == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "no file of labels is given");
+    if (out == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "no file for the noisy labels is named: --out y_noisy.npy");
+    if (is_human && human == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "noise of type human needs the other labels: --human FILE");
+    if (!is_human && human != NULL)
+        return rer_fail(error, RER_BAD_USAGE, "--human %s is for --type human alone", human);
+    if (options->noise_type == RER_NOISE_CONFIDENCE && files->features == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "noise of type confidence needs the features: --features X.npy");
+    return rer_label_file_check(out, error);
+}
+
+/* A word above nothing but numbers is the header of a table, and no label. */
+static rer_status check_header(const rer_label_file *file, const rer_files *files, rer_error *error)
+{
+    char quoted[80];
+    const rer_texts *texts = &file->texts;
+    if (files->label_column != NULL || texts->count < 2 || strspn(rer_text(texts, 0), "-0123456789") > 0)
+        return RER_OK;
+    for (int64_t row = 1; row < texts->count; row++) {
+        const char *text = rer_text(texts, row);
+        if (text[strspn(text, "-0123456789")] != 0)
+            return RER_OK;
+    }
+    (void)rer_quote(quoted, sizeof quoted, rer_text(texts, 0), (int64_t)strlen(rer_text(texts, 0)));
+    return rer_fail(error, RER_BAD_INPUT, "%s: line 1, '%s', is a header above numbers; say --label-column '%s'",
+                    files->labels, quoted, quoted);
+}
+
+rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *files, const char *human,
+                          const rer_options *options, const rer_progress *progress, rer_error *error)
+{
+    rer_label_file file = {.array = {.fd = -1}};
+    int32_t *target = NULL, *noisy = NULL; /* [N] */
+    int64_t changed = 0;
+    rer_status status = check_files(out, files, human, options, error);
+    if (status == RER_OK)
+        status = rer_label_file_open(&file, files->labels, files->label_column, -1, error);
+    if (status == RER_OK)
+        status = check_header(&file, files, error);
+    if (status == RER_OK)
+        status = rer_allocate(&target, file.labels.N, sizeof *target, "labels", error);
+    if (status == RER_OK)
+        status = rer_allocate(&noisy, file.labels.N, sizeof *noisy, "labels", error);
+    if (status == RER_OK && options->noise_type == RER_NOISE_HUMAN)
+        status = rer_noise_other_labels(target, &file.labels, human, NULL, error);
+    if (status == RER_OK && options->noise_type == RER_NOISE_CONFIDENCE)
+        status = rer_noise_likely_of_file(target, files->features, file.labels.codes, file.labels.N, options, progress,
+                                          error);
+    if (status == RER_OK)
+        status =
+            rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error);
+    if (status == RER_OK)
+        status = rer_label_file_write(out, &file, noisy, error);
+    if (status == RER_OK && summary != NULL) {
+        *summary = (rer_noise_summary){.n_changed = changed, .n_classes = file.labels.C};
+        for (int64_t row = 0; row < file.labels.N; row++)
+            summary->n_labelled += file.labels.codes[row] >= 0;
+    }
+    rer_label_file_free(&file);
+    free(target);
+    free(noisy);
+    return status;
+}

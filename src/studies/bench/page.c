@@ -1,0 +1,177 @@
+/* bench.html: which detector finds planted mistakes best. */
+#include "studies/bench/charts.h"
+#include "report/frame.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* The detector with the largest mean AUROC of a cell (-1: of all), or -1. */
+static int find_best(const rer_bench *bench, int cell)
+{
+    int best = -1;
+    double highest = -1;
+    for (int k = 0; k < bench->n_contestants; k++) {
+        double auroc = cell < 0 ? rer_bench_mean(bench, k, RER_AUROC) : rer_bench_cell_mean(bench, cell, k, RER_AUROC);
+        if (auroc > highest) {
+            highest = auroc;
+            best = k;
+        }
+    }
+    return best;
+}
+
+static void write_headline(char *text, size_t size, const rer_bench *bench)
+{
+    char auroc[RER_CHART_TEXT];
+    int best = find_best(bench, -1), wins = 0;
+    for (int c = 1; c < bench->n_cells; c++)
+        wins += find_best(bench, c) == best;
+    if (best < 0)
+        (void)snprintf(text, size, "Nothing was planted: this is what each detector says of the labels as they are");
+    else
+        (void)snprintf(text, size, "%s ranks wrong labels best%s: mean AUROC %s, first in %d of %d kinds of noise",
+                       bench->contestants[best].name, 2 * wins < bench->n_cells - 1 ? " on the whole" : "",
+                       rer_fixed_text(auroc, rer_bench_mean(bench, best, RER_AUROC), 3), wins, bench->n_cells - 1);
+}
+
+/* Mean over all cells, and which is best: the largest, or the smallest. */
+static void put_means(rer_writer *writer, const rer_bench *bench)
+{
+    static const rer_column columns[] = {
+        {.title = "detector"},
+        {.title = "AUROC", .is_number = true, .help = "1: every wrong label above every right one"},
+        {.title = "average precision", .is_number = true},
+        {.title = "F1", .is_number = true, .help = "of what it flags"},
+        {.title = "best F1", .is_number = true, .help = "of any threshold"},
+        {.title = "ECE", .is_number = true, .help = "calibration error of its probabilities; smaller is better"},
+        {.title = "NCFD", .is_number = true, .help = "what its confidence adds to F1"},
+        {.title = "noise rate ±", .is_number = true, .help = "mean error of its noise rate; smaller is better"},
+        {.title = "seconds", .is_number = true},
+    };
+    static const struct {
+        rer_metric_id metric;
+        bool is_error;
+    } shown[] = {
+        {RER_AUROC, false}, {RER_AVERAGE_PRECISION, false}, {RER_F1, false}, {RER_BEST_F1, false}, {RER_ECE, true},
+        {RER_NCFD, false},  {RER_NOISE_RATE_ERROR, true}};
+    enum { N_SHOWN = sizeof shown / sizeof shown[0] };
+    rer_frame_section(writer, "detectors", "Detectors side by side", "Means over all kinds and rates of noise.");
+    rer_frame_table_start(writer, "Detectors", columns, N_SHOWN + 2);
+    for (int k = 0; k < bench->n_contestants; k++) {
+        double seconds = 0;
+        rer_frame_row(writer);
+        rer_frame_cell(writer, bench->contestants[k].name);
+        for (int m = 0; m < N_SHOWN; m++) {
+            double value = rer_bench_mean(bench, k, shown[m].metric);
+            bool is_best = !isnan(value);
+            for (int other = 0; other < bench->n_contestants; other++) {
+                double rival = rer_bench_mean(bench, other, shown[m].metric);
+                is_best = is_best && !(shown[m].is_error ? rival < value : rival > value);
+            }
+            rer_frame_cell_number(writer, value, 4, is_best);
+        }
+        for (int c = 0; c < bench->n_cells; c++)
+            seconds += rer_bench_seconds(bench, c, -1, k) / bench->n_cells;
+        rer_frame_cell_number(writer, seconds, 2, false);
+    }
+    rer_frame_table_end(writer);
+}
+
+static rer_status put_cell_row(rer_writer *writer, const rer_bench *bench, int c)
+{
+    rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
+    int best = find_best(bench, c), other = -1;
+    for (int k = 1; k < bench->n_contestants; k++)
+        if (other < 0 || rer_bench_cell_mean(bench, c, k, RER_AUROC) > rer_bench_cell_mean(bench, c, other, RER_AUROC))
+            other = k;
+    rer_status status = other >= 0 ? rer_bench_gap(&gap, bench, c, 0, other, writer->error) : RER_OK;
+    rer_frame_row(writer);
+    rer_frame_cell(writer, bench->cells[c].noise);
+    rer_frame_cell_percent(writer, bench->cells[c].rate, false);
+    rer_frame_cell_number(writer, rer_bench_cell_mean(bench, c, 0, RER_AUROC), 4, best == 0);
+    rer_frame_cell(writer, other >= 0 ? bench->contestants[other].name : "–");
+    rer_frame_cell_number(writer, other >= 0 ? rer_bench_cell_mean(bench, c, other, RER_AUROC) : NAN, 4,
+                          best == other && best >= 0);
+    rer_frame_cell_number(writer, gap.mean, 4, false);
+    rer_frame_cell_number(writer, gap.low, 4, false);
+    rer_frame_cell_number(writer, gap.high, 4, false);
+    return status;
+}
+
+static rer_status put_cells(rer_writer *writer, const rer_bench *bench)
+{
+    rer_column columns[] = {
+        {.title = "noise"},
+        {.title = "rate", .is_number = true},
+        {.title = bench->contestants[0].name, .is_number = true, .help = "AUROC"},
+        {.title = "best other"},
+        {.title = "its AUROC", .is_number = true},
+        {.title = "difference", .is_number = true},
+        {.title = "at least", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
+        {.title = "at most", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
+    };
+    rer_status status = RER_OK;
+    rer_frame_section(writer, "noise", "Noise by noise", "AUROC of the first detector and of the best other one.");
+    rer_frame_table_start(writer, "AUROC by kind and rate of noise", columns, 8);
+    for (int c = 1; c < bench->n_cells && status == RER_OK; c++)
+        status = put_cell_row(writer, bench, c);
+    rer_frame_table_end(writer);
+    return status;
+}
+
+static rer_status put_charts(rer_writer *writer, const rer_bench *bench)
+{
+    static const struct {
+        rer_bench_chart_kind kind;
+        rer_metric_id metric;
+    } each[] = {{RER_CHART_METRIC, RER_AUROC}, {RER_CHART_METRIC, RER_F1}, {RER_CHART_CALIBRATION, RER_ECE}};
+    rer_status status = RER_OK;
+    rer_frame_section(
+        writer, "charts", "Against the share of wrong labels",
+        "The first detector and the best others. Calibration: on the diagonal a probability is what it says.");
+    rer_frame_charts_start(writer);
+    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
+        for (int32_t noise = 0; noise < RER_NOISE_KINDS && status == RER_OK; noise++) {
+            rer_bench_chart chart = {bench, each[i].kind, noise, each[i].metric, rer_frame_chart};
+            bool is_there = false;
+            for (int c = 1; c < bench->n_cells; c++)
+                is_there = is_there || bench->cells[c].kind == noise;
+            if (is_there)
+                status = rer_bench_put_chart(writer, &chart);
+        }
+    rer_bench_chart rates = {bench, RER_CHART_NOISE_RATE, 0, RER_NOISE_RATE, rer_frame_chart};
+    if (status == RER_OK)
+        status = rer_bench_put_chart(writer, &rates);
+    rer_frame_charts_end(writer);
+    return status;
+}
+
+rer_status rer_bench_put_page(rer_writer *writer, const void *context)
+{
+    const rer_bench *bench = context;
+    char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
+    rer_frame frame = {
+        .kind = "Benchmark of detectors",
+        .name = bench->name,
+        .headline = headline,
+        .lead =
+            "Wrong labels were planted in the data set, whose own labels count as right, and every detector was asked "
+            "on the same features.",
+    };
+    rer_status status = RER_OK;
+    write_headline(headline, sizeof headline, bench);
+    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
+                   rer_fixed_text(samples, (double)bench->N, 0), bench->C, (long long)bench->D,
+                   rer_fixed_text(seconds, bench->seconds, 1));
+    rer_frame_start(writer, &frame);
+    if (bench->n_cells > 1) {
+        put_means(writer, bench);
+        status = put_charts(writer, bench);
+        if (status == RER_OK)
+            status = put_cells(writer, bench);
+    }
+    rer_frame_section(writer, "repeat", "How to repeat this", "Options of the run; all numbers are in bench.csv.");
+    rer_frame_options(writer, &bench->options, "bench");
+    rer_frame_end(writer, &frame, origin);
+    return status == RER_OK ? writer->status : status;
+}

@@ -1,0 +1,198 @@
+/* A folder of rer analyze --out: samples.csv, classes.csv, summary.json. */
+#include "studies/compare/run_folder.h"
+
+#include "studies/compare/table_columns.h"
+#include "source/formats.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+enum { GIVEN, CHI, MISTAKENNESS, ISSUE, ID, VALUE, SAMPLE_COLUMNS };
+
+void rer_run_folder_free(rer_run_folder *run)
+{
+    free(run->path);
+    free(run->name);
+    free(run->reconstructor);
+    free(run->value);
+    free(run->chi_of);
+    free(run->mistakenness);
+    free(run->is_issue);
+    rer_texts_free(&run->given);
+    rer_texts_free(&run->ids);
+    rer_texts_free(&run->classes);
+    free(run->class_chi);
+    *run = (rer_run_folder){0};
+}
+
+static rer_status path_of(char **path, const char *folder, const char *file, rer_error *error)
+{
+    int64_t size = (int64_t)(strlen(folder) + strlen(file)) + 2;
+    rer_status status = rer_allocate(path, size, 1, "a file name", error);
+    if (status == RER_OK)
+        (void)snprintf(*path, (size_t)size, "%s/%s", folder, file);
+    return status;
+}
+
+/* ---- samples.csv ---------------------------------------------------------------------------- */
+
+static rer_status read_numbers(double **values, const rer_table_column *column, const char *path, rer_error *error)
+{
+    rer_status status = rer_allocate(values, column->texts.count, sizeof **values, "a column", error);
+    return status == RER_OK ? rer_table_column_numbers(*values, column, path, error) : status;
+}
+
+static rer_status take_samples(rer_run_folder *run, rer_table_column *columns, int count, const char *path,
+                               rer_error *error)
+{
+    rer_status status = read_numbers(&run->chi_of, &columns[CHI], path, error);
+    if (status == RER_OK)
+        status = read_numbers(&run->mistakenness, &columns[MISTAKENNESS], path, error);
+    if (status == RER_OK && count > VALUE)
+        status = read_numbers(&run->value, &columns[VALUE], path, error);
+    if (status == RER_OK && count == VALUE)
+        status = rer_allocate(&run->value, run->N, sizeof *run->value, "a column", error);
+    if (status == RER_OK)
+        status = rer_allocate(&run->is_issue, run->N, sizeof *run->is_issue, "flags", error);
+    for (int64_t i = 0; status == RER_OK && i < run->N; i++)
+        run->is_issue[i] = strcmp(rer_text(&columns[ISSUE].texts, i), "true") == 0;
+    run->given = columns[GIVEN].texts;
+    run->ids = columns[ID].texts;
+    columns[GIVEN].texts = columns[ID].texts = (rer_texts){0};
+    return status;
+}
+
+static rer_status read_samples(rer_run_folder *run, const char *column, rer_error *error)
+{
+    rer_table_column columns[SAMPLE_COLUMNS] = {
+        [GIVEN] = {.name = "given_label"},          [CHI] = {.name = "rer"},
+        [MISTAKENNESS] = {.name = "mistakenness"},  [ISSUE] = {.name = "is_label_issue"},
+        [ID] = {.name = "id", .is_optional = true}, [VALUE] = {.name = column},
+    };
+    const char *is_text[] = {"given_label", "predicted_label", "suggested_label", "is_label_issue", "id"};
+    bool is_known = strcmp(column, "rer") == 0 || strcmp(column, "mistakenness") == 0;
+    int count = is_known ? VALUE : SAMPLE_COLUMNS;
+    char *path = NULL;
+    rer_status status = RER_OK;
+    for (int i = 0; i < (int)(sizeof is_text / sizeof *is_text); i++)
+        if (strcmp(column, is_text[i]) == 0)
+            return rer_fail(error, RER_BAD_USAGE,
+                            "--column %s: holds texts; numbers are compared: rer, mistakenness, ...", column);
+    status = path_of(&path, run->path, "samples.csv", error);
+    if (status == RER_OK)
+        status = rer_table_columns_read(columns, count, &run->N, path, error);
+    if (status == RER_OK)
+        status = take_samples(run, columns, count, path, error);
+    if (status == RER_OK && is_known)
+        memcpy(run->value, column[0] == 'r' ? run->chi_of : run->mistakenness, (size_t)run->N * sizeof *run->value);
+    rer_table_columns_free(columns, count);
+    free(path);
+    return status;
+}
+
+/* ---- classes.csv ---------------------------------------------------------------------------- */
+
+static rer_status read_classes(rer_run_folder *run, rer_error *error)
+{
+    rer_table_column columns[] = {{.name = "label"}, {.name = "chi"}};
+    char *path = NULL;
+    int64_t rows = 0;
+    rer_status status = path_of(&path, run->path, "classes.csv", error);
+    if (status == RER_OK)
+        status = rer_table_columns_read(columns, 2, &rows, path, error);
+    if (status == RER_OK) {
+        status = read_numbers(&run->class_chi, &columns[1], path, error);
+        run->classes = columns[0].texts;
+        columns[0].texts = (rer_texts){0};
+    }
+    rer_table_columns_free(columns, 2);
+    free(path);
+    return status;
+}
+
+/* ---- summary.json --------------------------------------------------------------------------- */
+
+static double number_at(const json_t *root, const char *name)
+{
+    const json_t *value = json_object_get(root, name);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static rer_status take_summary(rer_run_folder *run, const json_t *root, const char *path, rer_error *error)
+{
+    const char *reconstructor = json_string_value(json_object_get(root, "reconstructor"));
+    if (isnan(number_at(root, "n_samples")) || isnan(number_at(root, "n_classes")))
+        return rer_fail(error, RER_BAD_INPUT, "%s: this is no summary of rer analyze", path);
+    run->chi = number_at(root, "chi");
+    run->difficulty = number_at(root, "difficulty");
+    run->error_rate = number_at(root, "error_rate");
+    run->noise_rate = number_at(root, "noise_rate");
+    run->n_samples = (int64_t)number_at(root, "n_samples");
+    run->n_features = (int64_t)fmax(0, number_at(root, "n_features"));
+    run->n_classes = (int64_t)number_at(root, "n_classes");
+    run->n_labelled = (int64_t)fmax(0, number_at(root, "n_labelled"));
+    run->n_issues = (int64_t)fmax(0, number_at(root, "n_issues"));
+    return rer_copy_text(&run->reconstructor, reconstructor != NULL ? reconstructor : "", error);
+}
+
+#define SUMMARY_MOST (64 << 20)
+
+static rer_status read_summary(rer_run_folder *run, rer_error *error)
+{
+    rer_bytes bytes = RER_NO_BYTES;
+    char *path = NULL, *text = NULL;
+    json_error_t cause;
+    rer_status status = path_of(&path, run->path, "summary.json", error);
+    if (status == RER_OK)
+        status = rer_bytes_open(&bytes, path, error);
+    if (status == RER_OK && bytes.size > SUMMARY_MOST)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: too large for a summary of rer analyze", path);
+    if (status == RER_OK)
+        status = rer_allocate(&text, bytes.size + 1, 1, "summary.json", error);
+    if (status == RER_OK)
+        status = rer_bytes_read(&bytes, 0, bytes.size, text, path, error);
+    if (status == RER_OK) {
+        json_t *root = json_loadb(text, (size_t)bytes.size, 0, &cause);
+        status = root != NULL ? take_summary(run, root, path, error)
+                              : rer_fail(error, RER_BAD_INPUT, "%s: line %d: %s", path, cause.line, cause.text);
+        json_decref(root);
+    }
+    rer_bytes_close(&bytes);
+    free(text);
+    free(path);
+    return status;
+}
+
+/* The last part of the path, without slashes at its end. */
+static rer_status set_name(rer_run_folder *run, const char *path, rer_error *error)
+{
+    rer_status status = rer_copy_text(&run->path, path, error);
+    if (status != RER_OK)
+        return status;
+    for (size_t length = strlen(run->path); length > 1 && run->path[length - 1] == '/'; length--)
+        run->path[length - 1] = 0;
+    const char *slash = strrchr(run->path, '/');
+    return rer_copy_text(&run->name, slash != NULL && slash[1] != 0 ? slash + 1 : run->path, error);
+}
+
+rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char *column, rer_error *error)
+{
+    rer_run_folder made = {0};
+    rer_status status = set_name(&made, path, error);
+    if (status == RER_OK)
+        status = read_summary(&made, error);
+    if (status == RER_OK)
+        status = read_samples(&made, column, error);
+    if (status == RER_OK)
+        status = read_classes(&made, error);
+    if (status == RER_OK && made.N != made.n_samples)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: samples.csv has %lld rows, but summary.json speaks of %lld", path,
+                          (long long)made.N, (long long)made.n_samples);
+    if (status != RER_OK) {
+        rer_run_folder_free(&made);
+        return status;
+    }
+    *run = made;
+    return RER_OK;
+}
