@@ -2,7 +2,7 @@
 """The rooms of src/: no cycle between them, and each includes only what its README allows ("May include: ...").
 Where that does not hold, prints the includes that are to blame.
 
-    scripts/check_includes.py [--arrows]      --arrows: prints which folder includes which
+    scripts/check_includes.py [arrows]      arrows: prints which folder includes which
 """
 import collections
 import pathlib
@@ -70,7 +70,7 @@ def allowed(name):
 
 def main():
     found = arrows()
-    if "--arrows" in sys.argv[1:]:
+    if "arrows" in sys.argv[1:]:
         for start in sorted({start for start, _ in found}):
             print("%-8s -> %s" % (start, " ".join(sorted(end for begin, end in found if begin == start))))
     circle = cycle(found)
