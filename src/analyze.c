@@ -193,8 +193,8 @@ static rer_status find_groups(rer_run *run, const rer_model *model, rer_error *e
     return status;
 }
 
-rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
-                              const char *errors_path, const rer_progress *progress, rer_error *error)
+static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
+                          const char *errors_path, const rer_progress *progress, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -244,10 +244,24 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     return RER_OK;
 }
 
-rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
-                       const rer_progress *progress, rer_error *error)
+/* What rer_analyze and rer_score begin with. */
+static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const rer_dataset *data,
+                              const rer_options *given, const rer_outputs *given_outputs, rer_error *error)
 {
-    return rer_analyze_errors(result, data, options, NULL, progress, error);
+    rer_error_clear(error);
+    rer_status status = rer_options_take(options, given, error);
+    if (status == RER_OK)
+        status = rer_struct_take(outputs, sizeof *outputs, given_outputs, "rer_outputs", error);
+    return status == RER_OK ? rer_dataset_check(data, error) : status;
+}
+
+rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *given,
+                       const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
+{
+    rer_options options;
+    rer_outputs outputs;
+    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
+    return status == RER_OK ? analyze(result, data, &options, outputs.errors, progress, error) : status;
 }
 
 /* ---- new rows against a model ------------------------------------------------------------ */
@@ -283,9 +297,9 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
     return status;
 }
 
-rer_status rer_score_errors(rer_result **result, const rer_model *model, const rer_dataset *data,
-                            const rer_options *options, const char *errors_path, const rer_progress *progress,
-                            rer_error *error)
+static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
+                        const rer_options *options, const char *errors_path, const rer_progress *progress,
+                        rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -313,8 +327,11 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     return RER_OK;
 }
 
-rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *options,
-                     const rer_progress *progress, rer_error *error)
+rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *given,
+                     const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
 {
-    return rer_score_errors(result, model, data, options, NULL, progress, error);
+    rer_options options;
+    rer_outputs outputs;
+    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
+    return status == RER_OK ? score(result, model, data, &options, outputs.errors, progress, error) : status;
 }

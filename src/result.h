@@ -3,6 +3,7 @@
 #define RER_RESULT_H
 
 #include "core/notes.h"
+#include "options.h"
 
 /* Rows that had a second look (score/second_look.h). */
 typedef struct rer_looks {
@@ -39,6 +40,9 @@ struct rer_result {
     rer_model *model;            /* NULL for results of rer_score */
     struct rer_details *details; /* NULL: not asked for */
 };
+
+/* All that is known of a row; of one that is not there, that it is invalid. */
+rer_sample rer_sample_of(const rer_result *result, int64_t row);
 
 #define RER_CHI_MAX 1e6
 

@@ -2,6 +2,7 @@
 #ifndef RER_NOISE_H
 #define RER_NOISE_H
 
+#include "options.h"
 #include "report/label_file.h"
 
 /* target [N]: the labels of the file `path` as classes of `labels`, whose N rows it must have. A label

@@ -4,6 +4,7 @@
 
 #include "compare/run_folder.h"
 #include "core/notes.h"
+#include "options.h"
 
 #define RER_RUNS_MAX 64
 #define RER_DISAGREEMENTS 50
