@@ -14,7 +14,7 @@ int main(int count, char **words)
     const rer_detector *detector = count > 4 ? rer_detector_named(words[4]) : NULL;
     if (detector == NULL || (count > 5 && rer_options_set(&options, "threads", words[5], &error) != RER_OK))
         return 2;
-    rer_files files = {.features = words[1], .labels = words[2], .class_embeddings = words[3]};
+    rer_files files = {.size = sizeof files, .features = words[1], .labels = words[2], .class_embeddings = words[3]};
     rer_status status = rer_dataset_open(&data, &files, &options, &error);
     if (status == RER_OK)
         status = rer_detection_open(&detection, data, NULL, &options, NULL, &error);

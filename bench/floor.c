@@ -7,6 +7,7 @@
  * machine meets both; only the ratio of the medians is a claim. */
 #include "backend/backend.h"
 #include "bench.h"
+#include "options.h"
 #include "core/pool.h"
 
 #include <stdio.h>
@@ -120,11 +121,11 @@ static rer_seconds time_rer(const bench_files *files, int threads, double shrink
     rer_dataset *data = NULL;
     rer_result *result = NULL;
     rer_options options = rer_options_default();
-    rer_files names = {.features = files->features, .labels = files->labels};
+    rer_files names = {.size = sizeof names, .features = files->features, .labels = files->labels};
     options.threads = threads;
     options.shrinkage = shrinkage;
     if (rer_dataset_open(&data, &names, &options, &error) != RER_OK ||
-        rer_analyze(&result, data, &options, NULL, &error) != RER_OK) {
+        rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK) {
         fprintf(stderr, "%s\n", error.message);
         exit(2);
     }

@@ -6,12 +6,12 @@ static rer_status open_clustered_data(rer_dataset **data, const rer_files *files
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    rer_status status = rer_dataset_open(data, files, &arguments->options, error);
+    rer_status status = rer_dataset_open(data, files, arguments->options, error);
     if (status != RER_OK)
         return status;
     progress_start(&line, arguments->quiet);
     signals_defer(true);
-    status = rer_dataset_cluster(*data, NULL, &arguments->options, &progress, error);
+    status = rer_dataset_cluster(*data, NULL, arguments->options, &progress, error);
     signals_defer(false);
     progress_clear(&line);
     return status;
@@ -19,7 +19,8 @@ static rer_status open_clustered_data(rer_dataset **data, const rer_files *files
 
 rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error)
 {
-    rer_files files = {.features = arguments->files[0],
+    rer_files files = {.size = sizeof files,
+                       .features = arguments->files[0],
                        .labels = arguments->n_files > 1 ? arguments->files[1] : NULL,
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
@@ -31,9 +32,10 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .images = arguments->images,
                        .texts = arguments->texts};
     bool has_labels = files.labels != NULL || files.label_column != NULL;
-    if (arguments->options.clusters[0] > 0 && has_labels)
+    bool clusters = !option_is(arguments, "clusters", "0");
+    if (clusters && has_labels)
         return fail(error, RER_BAD_USAGE, "labels are given, and --clusters would make others; drop one of the two");
-    if (arguments->options.clusters[0] > 0)
+    if (clusters)
         return open_clustered_data(data, &files, arguments, error);
     if (!has_labels)
         return fail(error, RER_BAD_USAGE, "labels are missing: rer analyze %s y.npy, or --label-column NAME of a CSV",
@@ -44,7 +46,7 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
     if (files.pred_probs != NULL && arguments->save_model != NULL)
         return fail(error, RER_BAD_USAGE,
                     "--save-model: a model fitted with --pred-probs would need them for new rows too; drop one");
-    return rer_dataset_open(data, &files, &arguments->options, error);
+    return rer_dataset_open(data, &files, arguments->options, error);
 }
 
 static rer_status open_data(cli_job *job, rer_error *error)
@@ -54,10 +56,8 @@ static rer_status open_data(cli_job *job, rer_error *error)
 
 static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
 {
-    const rer_options *options = &job->arguments->options;
-    if (errors_path == NULL)
-        return rer_analyze(&job->result, job->data, options, progress, error);
-    return rer_analyze_errors(&job->result, job->data, options, errors_path, progress, error);
+    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
+    return rer_analyze(&job->result, job->data, job->arguments->options, &outputs, progress, error);
 }
 
 static int run(const cli_arguments *arguments)

@@ -5,7 +5,7 @@ static void print_weights(const cli_arguments *arguments, const rer_apply_summar
 {
     char number[32];
     printf("Weights of %s labels written to %s: ", grouped(number, summary->n_rows), arguments->weights);
-    if (arguments->options.automatic != RER_OFF)
+    if (!option_is(arguments, "auto", "off"))
         printf("each label's score, 0 to 1\n");
     else
         printf("0 for %s changed or dropped, 1 for the others\n",
@@ -16,26 +16,27 @@ static void print_labels(const cli_arguments *arguments, const rer_apply_summary
 {
     char changed[32], dropped[32], kept[32], rows[32];
     printf("%s of %s labels changed", grouped(changed, summary->n_changed), grouped(rows, summary->n_rows));
-    if (arguments->options.automatic == RER_OFF)
+    if (option_is(arguments, "auto", "off"))
         printf(", %s dropped, %s kept after a look", grouped(dropped, summary->n_dropped),
                grouped(kept, summary->n_kept));
     printf("; labels written to %s\n", arguments->out);
     if (summary->n_without_suggestion > 0)
         printf("%s rows above %g stay as they are: they were not flagged, so they have no suggestion\n",
-               grouped(rows, summary->n_without_suggestion), arguments->options.automatic);
+               grouped(rows, summary->n_without_suggestion), option_number(arguments, "auto"));
 }
 
 static int run(const cli_arguments *arguments)
 {
     rer_error error = {0};
-    rer_apply_summary summary = {0};
-    rer_apply_files files = {.labels = arguments->files[0],
+    rer_apply_summary summary = {.size = sizeof summary};
+    rer_apply_files files = {.size = sizeof files,
+                             .labels = arguments->files[0],
                              .decisions = arguments->files[1],
                              .label_column = arguments->label_column,
                              .class_names = arguments->class_names,
                              .out = arguments->out,
                              .weights = arguments->weights};
-    if (rer_apply(&summary, &files, &arguments->options, &error) != RER_OK)
+    if (rer_apply(&summary, &files, arguments->options, &error) != RER_OK)
         return report_failure(&error);
     if (!arguments->quiet)
         (arguments->out != NULL ? print_labels : print_weights)(arguments, &summary);

@@ -2,6 +2,7 @@
  * the options that name files or say what is printed. */
 #include "cli.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -241,7 +242,7 @@ static rer_status set_option(cli_arguments *parsed, const rer_option_info *info,
             *(const char **)(void *)member = value;
         return RER_OK;
     }
-    return rer_options_set(&parsed->options, info->name, info->is_flag ? "yes" : value, error);
+    return rer_options_set(parsed->options, info->name, info->is_flag ? "yes" : value, error);
 }
 
 /* An option at argv[*at]; moves *at on where its value is the next argument. */
@@ -279,10 +280,10 @@ static rer_status check_files(const cli_arguments *parsed, const cli_command *co
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error)
 {
     bool options_ended = false;
-    *parsed = (cli_arguments){.options = rer_options_default()};
-    for (int i = 0; i < argc; i++) {
+    *parsed = (cli_arguments){0};
+    rer_status status = rer_options_new(&parsed->options, error);
+    for (int i = 0; status == RER_OK && i < argc; i++) {
         const char *word = argv[i];
-        rer_status status = RER_OK;
         if (!options_ended && strcmp(word, "--") == 0)
             options_ended = true;
         else if (!options_ended && strcmp(word, "-h") == 0)
@@ -296,8 +297,32 @@ rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, in
         else
             status = fail(error, RER_BAD_USAGE, "one file too many: %s; usage: rer %s %s", word, command->name,
                           command->usage);
-        if (status != RER_OK)
-            return status;
     }
-    return parsed->help ? RER_OK : check_files(parsed, command, error);
+    return status != RER_OK || parsed->help ? status : check_files(parsed, command, error);
+}
+
+void free_arguments(cli_arguments *parsed)
+{
+    rer_options_free(parsed->options);
+}
+
+/* ---- present values ---------------------------------------------------------------------- */
+
+bool option_is(const cli_arguments *arguments, const char *name, const char *text)
+{
+    char value[256] = "";
+    return rer_options_get(arguments->options, name, value, sizeof value, NULL) == RER_OK && strcmp(value, text) == 0;
+}
+
+bool option_is_on(const cli_arguments *arguments, const char *name)
+{
+    bool value = false;
+    return rer_options_get_flag(arguments->options, name, &value, NULL) == RER_OK && value;
+}
+
+double option_number(const cli_arguments *arguments, const char *name)
+{
+    double value = NAN;
+    (void)rer_options_get_real(arguments->options, name, &value, NULL);
+    return value;
 }

@@ -79,7 +79,7 @@ static void print_noise(const char *noise)
 
 static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
 {
-    rer_bench_cell info = rer_bench_cell_at(bench, cell);
+    const rer_bench_cell *info = rer_bench_cell_at(bench, cell);
     rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
     int other = best_detector(bench, cell, 0), winner = best_detector(bench, cell, -1);
     char difference[40] = "";
@@ -91,8 +91,8 @@ static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
     else if (!isnan(gap.mean))
         (void)snprintf(difference, sizeof difference, "%+.4f", gap.mean);
     fputs("  ", stdout);
-    print_noise(info.noise);
-    printf(" %5.1f %%  %6.4f  ", 100 * info.rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
+    print_noise(info->noise);
+    printf(" %5.1f %%  %6.4f  ", 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
     print_padded(other >= 0 ? rer_bench_detector(bench, other) : "", 20);
     printf(" %6.4f  %-28s", rer_bench_value(bench, cell, -1, other, "auroc"), difference);
     printf(" %s\n", winner >= 0 ? rer_bench_detector(bench, winner) : "");
@@ -184,10 +184,10 @@ static rer_status compare(const cli_arguments *arguments, rer_dataset **data, hu
     if (status != RER_OK)
         return status;
     rer_bench_settings settings = {
-        .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
+        .size = sizeof settings, .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
     signals_defer(true);
     progress_start(&line, arguments->quiet);
-    status = rer_bench_run(bench, *data, &settings, &arguments->options, &progress, error);
+    status = rer_bench_run(bench, *data, &settings, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)
         status = fail(error, RER_CANCELLED, "interrupted");

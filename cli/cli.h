@@ -1,8 +1,8 @@
-/* The rer command: arguments and files. Everything else is the library's, through rer.h alone. */
+/* The rer command: arguments and files. Everything else is the library's, through rer.h and rer_studies.h alone. */
 #ifndef RER_CLI_H
 #define RER_CLI_H
 
-#include "rer.h"
+#include "rer_studies.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct cli_list {
 typedef struct cli_arguments {
     const char *files[FILES_MAX];
     int n_files;
-    rer_options options;
+    rer_options *options; /* free_arguments */
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
         *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates;
     const char *detectors;
@@ -44,7 +44,13 @@ typedef struct cli_command {
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
     bench_command, apply_command;
 
+/* Free what it made, even where it failed. */
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
+void free_arguments(cli_arguments *parsed);
+/* Present values of an option that the library has. */
+bool option_is(const cli_arguments *arguments, const char *name, const char *text);
+bool option_is_on(const cli_arguments *arguments, const char *name);
+double option_number(const cli_arguments *arguments, const char *name); /* NaN for a word: "auto", "off" */
 /* The option tables of a command one after the other; NULL past the last. */
 const rer_option_info *command_option(const cli_command *command, int index);
 /* "; did you mean NAME?" for the nearest of `count` names, or "" where none is near. */

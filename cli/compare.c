@@ -84,12 +84,12 @@ static void print_relabellings(const rer_comparison *comparison)
 
 static void print_regression(const rer_comparison *comparison)
 {
-    rer_regression fit = rer_comparison_regression(comparison);
+    const rer_regression *fit = rer_comparison_regression(comparison);
     const rer_compared_run *run;
-    if (isnan(fit.slope))
+    if (isnan(fit->slope))
         return;
     printf("\nlog(error rate of the model) = %.3f chi %+.3f over %d data sets, Pearson %.3f (log difficulty: %.3f)\n",
-           fit.slope, fit.intercept, fit.n, fit.pearson, fit.pearson_difficulty);
+           fit->slope, fit->intercept, fit->n, fit->pearson, fit->pearson_difficulty);
     for (int i = 0; (run = rer_comparison_run(comparison, i)) != NULL; i++) {
         if (isnan(run->model_error) || isnan(run->expected_error))
             continue;
@@ -138,7 +138,7 @@ static int run(const cli_arguments *arguments)
     rer_status status = check_writable(arguments->out, true, &error);
     if (status == RER_OK)
         status = rer_compare(&comparison, arguments->files, arguments->n_files, arguments->column,
-                             arguments->error_rates, &arguments->options, &error);
+                             arguments->error_rates, arguments->options, &error);
     signals_defer(true);
     if (status == RER_OK && arguments->out != NULL)
         status = rer_comparison_write(comparison, arguments->out, &error);

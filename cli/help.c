@@ -31,19 +31,12 @@ static bool is_shown(const rer_option_info *info, const char *reconstructor, con
     return of_detector == NULL || strcmp(of_detector + 1, detector) == 0;
 }
 
-static void get_option(char *text, int64_t size, const rer_options *options, const char *name)
-{
-    for (int i = 0; i < rer_options_count(); i++)
-        if (strcmp(rer_options_info(i)->name, name) == 0)
-            rer_options_get(options, i, text, size);
-}
-
 void print_command_help(const cli_command *command, const rer_options *options)
 {
     const rer_option_info *info;
     char reconstructor[32] = "", detector[32] = "";
-    get_option(reconstructor, sizeof reconstructor, options, "reconstructor");
-    get_option(detector, sizeof detector, options, "detector");
+    (void)rer_options_get(options, "reconstructor", reconstructor, sizeof reconstructor, NULL);
+    (void)rer_options_get(options, "detector", detector, sizeof detector, NULL);
     printf("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
         if (is_shown(info, reconstructor, detector))

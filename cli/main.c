@@ -18,13 +18,15 @@ static int run_command(const cli_command *command, int argc, char **argv)
 {
     cli_arguments parsed;
     rer_error error = {0};
+    int code = 0;
     if (parse_arguments(&parsed, command, argc, argv, &error) != RER_OK)
-        return report_failure(&error);
-    if (parsed.help) {
-        print_command_help(command, &parsed.options);
-        return 0;
-    }
-    return command->run(&parsed);
+        code = report_failure(&error);
+    else if (parsed.help)
+        print_command_help(command, parsed.options);
+    else
+        code = command->run(&parsed);
+    free_arguments(&parsed);
+    return code;
 }
 
 int main(int argc, char **argv)

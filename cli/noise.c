@@ -13,15 +13,17 @@ static void print_done(const cli_arguments *arguments, const rer_noise_summary *
 static int run(const cli_arguments *arguments)
 {
     rer_error error = {0};
-    rer_noise_summary summary = {0};
+    rer_noise_summary summary = {.size = sizeof summary};
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    rer_files files = {
-        .features = arguments->features, .labels = arguments->files[0], .label_column = arguments->label_column};
+    rer_files files = {.size = sizeof files,
+                       .features = arguments->features,
+                       .labels = arguments->files[0],
+                       .label_column = arguments->label_column};
     signals_defer(true);
     progress_start(&line, arguments->quiet);
     rer_status status =
-        rer_noise_file(arguments->out, &summary, &files, arguments->human, &arguments->options, &progress, &error);
+        rer_noise_file(arguments->out, &summary, &files, arguments->human, arguments->options, &progress, &error);
     progress_clear(&line);
     if (status != RER_OK) {
         signals_defer(false);

@@ -56,14 +56,14 @@ static void print_change(const rer_scaling *scaling, double n, const char *subje
 
 static void print_changes(const cli_arguments *arguments, const rer_scaling *scaling)
 {
-    char subject[80];
-    if (arguments->options.collect >= 0)
-        (void)snprintf(subject, sizeof subject, "%.10g more samples a class", arguments->options.collect);
-    print_change(scaling, rer_scaling_collected(scaling),
-                 arguments->options.collect >= 0 ? subject : "Doubling the data");
-    (void)snprintf(subject, sizeof subject, "Pruning %.4g %%", arguments->options.prune);
+    char subject[80] = "Doubling the data";
+    double collect = option_number(arguments, "collect");
+    if (!isnan(collect))
+        (void)snprintf(subject, sizeof subject, "%.10g more samples a class", collect);
+    print_change(scaling, rer_scaling_collected(scaling), subject);
+    (void)snprintf(subject, sizeof subject, "Pruning %.4g %%", option_number(arguments, "prune"));
     print_change(scaling, rer_scaling_pruned(scaling), subject);
-    if (arguments->options.accuracy >= 0)
+    if (!isnan(option_number(arguments, "accuracy")))
         printf("(The error of your model is taken to change by the same factor as that of the nearest class.)\n");
 }
 
@@ -103,7 +103,7 @@ static rer_status scale(const cli_arguments *arguments, rer_dataset **data, rer_
         return status;
     signals_defer(true);
     progress_start(&line, arguments->quiet);
-    status = rer_scale(scaling, *data, &arguments->options, &progress, error);
+    status = rer_scale(scaling, *data, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)
         status = fail(error, RER_CANCELLED, "interrupted");

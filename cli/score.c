@@ -4,7 +4,8 @@
 static rer_status open_data(cli_job *job, rer_error *error)
 {
     const cli_arguments *arguments = job->arguments;
-    rer_files files = {.features = arguments->files[1],
+    rer_files files = {.size = sizeof files,
+                       .features = arguments->files[1],
                        .labels = arguments->n_files > 2 ? arguments->files[2] : NULL,
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
@@ -15,15 +16,13 @@ static rer_status open_data(cli_job *job, rer_error *error)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);
     rer_status status = rer_model_load(&job->model, arguments->files[0], error);
-    return status != RER_OK ? status : rer_dataset_open(&job->data, &files, &arguments->options, error);
+    return status != RER_OK ? status : rer_dataset_open(&job->data, &files, arguments->options, error);
 }
 
 static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
 {
-    const rer_options *options = &job->arguments->options;
-    if (errors_path == NULL)
-        return rer_score(&job->result, job->model, job->data, options, progress, error);
-    return rer_score_errors(&job->result, job->model, job->data, options, errors_path, progress, error);
+    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
+    return rer_score(&job->result, job->model, job->data, job->arguments->options, &outputs, progress, error);
 }
 
 static int run(const cli_arguments *arguments)

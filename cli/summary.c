@@ -115,7 +115,8 @@ typedef struct suspect_line {
 
 static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width)
 {
-    rer_sample sample = rer_result_sample(job->result, row);
+    rer_sample sample = {.size = sizeof sample};
+    (void)rer_result_sample(&sample, job->result, row, NULL);
     const char *id = rer_dataset_id(job->data, row);
     char number[32];
     (void)snprintf(number, sizeof number, "%lld", (long long)row);
@@ -150,7 +151,7 @@ static void print_budgets(const cli_job *job)
         first = summary->chi_all.n;
     if (summary->n_issues > 0) {
         printf("Start with the %s flagged", grouped(number, summary->n_issues));
-        if (job->arguments->options.budget < 0 && !isnan(summary->threshold))
+        if (option_is(job->arguments, "budget", "auto") && !isnan(summary->threshold))
             printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
         printf(": about %s are wrong; of", grouped(wrong, llround(summary->expected_wrong)));
     } else {
@@ -215,8 +216,9 @@ static int find_hardest(const cli_job *job, int32_t hardest[HARDEST])
 static void print_classes(const cli_job *job)
 {
     int32_t hardest[HARDEST];
-    rer_pair pairs[PAIRS];
-    int n_hardest = find_hardest(job, hardest), n_pairs = (int)rer_result_pairs(job->result, PAIRS, pairs);
+    int n_hardest = find_hardest(job, hardest), n_pairs = 0;
+    while (n_pairs < PAIRS && rer_result_pair(job->result, n_pairs) != NULL)
+        n_pairs++;
     if (n_hardest == 0)
         return;
     printf("\n  ");
@@ -233,9 +235,10 @@ static void print_classes(const cli_job *job)
         printf("  ");
         print_padded(half, i < n_pairs ? HALF - 2 : text_width(half));
         if (i < n_pairs) {
-            (void)clean_text(a, sizeof a, class_name(job, pairs[i].a), 16);
-            (void)clean_text(b, sizeof b, class_name(job, pairs[i].b), 16);
-            printf("%s / %s: %s", a, b, grouped(number, pairs[i].a_as_b + pairs[i].b_as_a));
+            const rer_pair *pair = rer_result_pair(job->result, i);
+            (void)clean_text(a, sizeof a, class_name(job, pair->a), 16);
+            (void)clean_text(b, sizeof b, class_name(job, pair->b), 16);
+            printf("%s / %s: %s", a, b, grouped(number, pair->a_as_b + pair->b_as_a));
         }
         printf("\n");
     }
@@ -296,7 +299,7 @@ static void print_files(const cli_arguments *arguments, bool has_labels)
     const char *out = arguments->out;
     if (out != NULL)
         printf("Written to %s: report.html, samples.csv, classes.csv, summary.json%s", out,
-               arguments->options.details || arguments->subsets != NULL ? ", details.json, ..." : "");
+               option_is_on(arguments, "details") || arguments->subsets != NULL ? ", details.json, ..." : "");
     if (arguments->save_model != NULL)
         printf("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
     if (arguments->errors != NULL)

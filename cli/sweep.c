@@ -17,7 +17,7 @@ typedef struct sweep_values {
 
 static rer_status read_values(sweep_values *values, const cli_arguments *arguments, rer_error *error)
 {
-    rer_options checked = arguments->options;
+    rer_options *checked = NULL;
     const char *over = arguments->over;
     if (over == NULL || strchr(over, '=') == NULL)
         return fail(error, RER_BAD_USAGE,
@@ -25,17 +25,20 @@ static rer_status read_values(sweep_values *values, const cli_arguments *argumen
     values->words = strdup(over);
     if (values->words == NULL)
         return fail(error, RER_SYSTEM, "out of memory");
+    rer_status status = rer_options_copy(&checked, arguments->options, error);
     char *rest = strchr(values->words, '=');
     *rest++ = 0;
     values->name = values->words;
-    for (char *word = strsep(&rest, ","); word != NULL; word = strsep(&rest, ",")) {
+    for (char *word = strsep(&rest, ","); status == RER_OK && word != NULL; word = strsep(&rest, ",")) {
         if (values->count == VALUES_MAX)
-            return fail(error, RER_BAD_USAGE, "--over %s: at most %d values", values->name, VALUES_MAX);
-        if (rer_options_set(&checked, values->name, word, error) != RER_OK)
-            return error->status;
-        values->value[values->count++] = word;
+            status = fail(error, RER_BAD_USAGE, "--over %s: at most %d values", values->name, VALUES_MAX);
+        else
+            status = rer_options_set(checked, values->name, word, error);
+        if (status == RER_OK)
+            values->value[values->count++] = word;
     }
-    return RER_OK;
+    rer_options_free(checked);
+    return status;
 }
 
 static const char header[] = "option,value,chi,chi0,chi_rand,noise_rate,error_rate,n_issues,seconds\n";
@@ -61,18 +64,21 @@ static rer_status run_value(const cli_arguments *arguments, const rer_dataset *d
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    rer_options options = arguments->options;
+    rer_options *options = NULL;
     rer_result *result = NULL;
-    rer_status status = rer_options_set(&options, values->name, values->value[i], error);
+    rer_status status = rer_options_copy(&options, arguments->options, error);
+    if (status == RER_OK)
+        status = rer_options_set(options, values->name, values->value[i], error);
     progress_start(&line, arguments->quiet);
     if (status == RER_OK)
-        status = rer_analyze(&result, data, &options, &progress, error);
+        status = rer_analyze(&result, data, options, NULL, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && out != NULL)
         write_row(out, values->name, values->value[i], rer_result_summary(result));
     if (status == RER_OK && !arguments->quiet)
         print_row(values->value[i], rer_result_summary(result));
     rer_result_free(result);
+    rer_options_free(options);
     return status;
 }
 

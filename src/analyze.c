@@ -72,8 +72,8 @@ static void free_scores(rer_scores *scores)
     free(scores->flipped);
 }
 
-static rer_status score(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
-                        const rer_run *run, rer_output *errors, rer_error *error)
+static rer_status score_rows(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
+                             const rer_run *run, rer_output *errors, rer_error *error)
 {
     rer_status status = make_scores(&findings->scores, result, error);
     if (status == RER_OK)
@@ -124,7 +124,7 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (errors_path != NULL)
         status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
     if (status == RER_OK)
-        status = score(&findings, result, model, left_out, run, errors_path != NULL ? &errors : NULL, error);
+        status = score_rows(&findings, result, model, left_out, run, errors_path != NULL ? &errors : NULL, error);
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
@@ -177,7 +177,7 @@ static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error
 }
 
 /* Fits, calibrates, scores and judges, into a result that has labels. */
-static rer_status analyze(rer_result *result, rer_run *run, const char *errors_path, rer_error *error)
+static rer_status run_stages(rer_result *result, rer_run *run, const char *errors_path, rer_error *error)
 {
     double started = rer_now();
     rer_row_sample sample = {0};
@@ -203,8 +203,8 @@ static rer_status analyze(rer_result *result, rer_run *run, const char *errors_p
     return status;
 }
 
-rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, const rer_options *options,
-                              const char *errors_path, const rer_progress *progress, rer_error *error)
+static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
+                          const char *errors_path, const rer_progress *progress, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -220,7 +220,7 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
     if (status == RER_OK)
-        status = analyze(made, &run, errors_path, error);
+        status = run_stages(made, &run, errors_path, error);
     rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
@@ -233,10 +233,24 @@ rer_status rer_analyze_errors(rer_result **result, const rer_dataset *data, cons
     return RER_OK;
 }
 
-rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
-                       const rer_progress *progress, rer_error *error)
+/* What rer_analyze and rer_score begin with. */
+static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const rer_dataset *data,
+                              const rer_options *given, const rer_outputs *given_outputs, rer_error *error)
 {
-    return rer_analyze_errors(result, data, options, NULL, progress, error);
+    rer_error_clear(error);
+    rer_status status = rer_options_take(options, given, error);
+    if (status == RER_OK)
+        status = rer_struct_take(outputs, sizeof *outputs, given_outputs, "rer_outputs", error);
+    return status == RER_OK ? rer_dataset_check(data, error) : status;
+}
+
+rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *given,
+                       const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
+{
+    rer_options options;
+    rer_outputs outputs;
+    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
+    return status == RER_OK ? analyze(result, data, &options, outputs.errors, progress, error) : status;
 }
 
 /* ---- new rows against a model ------------------------------------------------------------ */
@@ -272,9 +286,9 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
     return status;
 }
 
-rer_status rer_score_errors(rer_result **result, const rer_model *model, const rer_dataset *data,
-                            const rer_options *options, const char *errors_path, const rer_progress *progress,
-                            rer_error *error)
+static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
+                        const rer_options *options, const char *errors_path, const rer_progress *progress,
+                        rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -303,8 +317,11 @@ rer_status rer_score_errors(rer_result **result, const rer_model *model, const r
     return RER_OK;
 }
 
-rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *options,
-                     const rer_progress *progress, rer_error *error)
+rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *given,
+                     const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
 {
-    return rer_score_errors(result, model, data, options, NULL, progress, error);
+    rer_options options;
+    rer_outputs outputs;
+    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
+    return status == RER_OK ? score(result, model, data, &options, outputs.errors, progress, error) : status;
 }

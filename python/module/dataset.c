@@ -64,7 +64,7 @@ static int read_files(rer_files *files, PyObject *dict)
     };
     PyObject *name, *value;
     Py_ssize_t place = 0;
-    *files = (rer_files){0};
+    *files = (rer_files){.size = sizeof *files};
     while (PyDict_Next(dict, &place, &name, &value)) {
         const char *name_text = PyUnicode_AsUTF8AndSize(name, NULL);
         const char *value_text = name_text != NULL ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
@@ -86,18 +86,20 @@ PyObject *open_dataset(PyObject *module, PyObject *args)
 {
     rer_files files;
     PyObject *paths, *dict;
-    rer_options options;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &paths, &PyDict_Type, &dict) || read_files(&files, paths) != 0 ||
-        read_options(&options, dict) != 0)
+    if (!PyArg_ParseTuple(args, "O!O!", &PyDict_Type, &paths, &PyDict_Type, &dict) || read_files(&files, paths) != 0)
         return NULL;
     dataset_object *self = make_object(module, offsetof(module_state, dataset));
-    if (self == NULL)
+    rer_options *options = self != NULL ? read_options(dict) : NULL;
+    if (options == NULL) {
+        Py_XDECREF((PyObject *)self);
         return NULL;
+    }
     rer_error error = {0};
     rer_status status;
     Py_BEGIN_ALLOW_THREADS
-        status = rer_dataset_open(&self->data, &files, &options, &error);
+        status = rer_dataset_open(&self->data, &files, options, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     if (status == RER_OK)
         return (PyObject *)self;
     Py_DECREF(self);
@@ -136,15 +138,16 @@ static PyObject *give_labels(dataset_object *self, PyObject *object)
 PyObject *wrap_dataset(PyObject *module, PyObject *args)
 {
     PyObject *features, *labels, *dict;
-    rer_options options;
+    rer_options *options;
     rer_view view;
     const char *path = NULL;
     long long offset = 0;
     if (!PyArg_ParseTuple(args, "OOO!|zL", &features, &labels, &PyDict_Type, &dict, &path, &offset) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     dataset_object *self = make_object(module, offsetof(module_state, dataset));
     if (self == NULL || view_buffer(&view, &self->features, features, "X") != 0) {
+        rer_options_free(options);
         Py_XDECREF((PyObject *)self);
         return NULL;
     }
@@ -156,8 +159,9 @@ PyObject *wrap_dataset(PyObject *module, PyObject *args)
     rer_error error = {0};
     rer_status status;
     Py_BEGIN_ALLOW_THREADS
-        status = rer_dataset_wrap(&self->data, &view, NULL, &options, &error);
+        status = rer_dataset_wrap(&self->data, &view, NULL, options, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     PyObject *labelled = NULL;
     if (status != RER_OK)
         (void)raise_error(&error);
@@ -279,16 +283,17 @@ static PyObject *open_texts(PyObject *object, PyObject *args)
 static PyObject *cluster(PyObject *object, PyObject *args)
 {
     PyObject *dict, *callable;
-    rer_options options;
-    if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dict, &callable) || read_options(&options, dict) != 0)
+    rer_options *options;
+    if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &dict, &callable) || (options = read_options(dict)) == NULL)
         return NULL;
     rer_error error = {0};
     rer_status status;
     call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS
-        status = rer_dataset_cluster(((dataset_object *)object)->data, NULL, &options, &progress, &error);
+        status = rer_dataset_cluster(((dataset_object *)object)->data, NULL, options, &progress, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     return status == RER_OK && watcher.type == NULL ? Py_NewRef(Py_None) : watcher_raise(&watcher, &error);
 }
 

@@ -110,18 +110,20 @@ PyObject *analyze(PyObject *module, PyObject *args)
 {
     PyObject *data, *dict, *callable;
     const char *errors_path;
-    rer_options options;
+    rer_options *options;
     module_state *state = PyModule_GetState(module);
     if (!PyArg_ParseTuple(args, "O!O!zO", state->dataset, &data, &PyDict_Type, &dict, &errors_path, &callable) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     rer_error error = {0};
     rer_result *result = NULL;
+    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
     call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS(void)
-        rer_analyze_errors(&result, ((dataset_object *)data)->data, &options, errors_path, &progress, &error);
+        rer_analyze(&result, ((dataset_object *)data)->data, options, &outputs, &progress, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     call_watcher *asked = &((dataset_object *)data)->asked;
     if (result == NULL && asked->type != NULL) { /* an exception on the way to the parts tells more */
         watcher = *asked;
@@ -134,19 +136,21 @@ PyObject *score(PyObject *module, PyObject *args)
 {
     PyObject *model, *data, *dict, *callable;
     const char *errors_path;
-    rer_options options;
+    rer_options *options;
     module_state *state = PyModule_GetState(module);
     if (!PyArg_ParseTuple(args, "O!O!O!zO", state->model, &model, state->dataset, &data, &PyDict_Type, &dict,
                           &errors_path, &callable) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     rer_error error = {0};
     rer_result *result = NULL;
+    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
     call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS(void)
-        rer_score_errors(&result, ((model_object *)model)->model, ((dataset_object *)data)->data, &options, errors_path,
-                         &progress, &error);
+        rer_score(&result, ((model_object *)model)->model, ((dataset_object *)data)->data, options, &outputs, &progress,
+                  &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     return finish_call(module, data, result, &watcher, &error);
 }

@@ -21,23 +21,24 @@ void *make_object(PyObject *module, size_t type_offset)
     return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 }
 
-int read_options(rer_options *options, PyObject *dict)
+rer_options *read_options(PyObject *dict)
 {
     PyObject *name, *value;
     Py_ssize_t place = 0;
-    *options = rer_options_default();
-    while (PyDict_Next(dict, &place, &name, &value)) {
-        rer_error error = {0};
+    rer_error error = {0};
+    rer_options *options = NULL;
+    bool right = rer_options_new(&options, &error) == RER_OK;
+    while (right && PyDict_Next(dict, &place, &name, &value)) {
         const char *name_text = PyUnicode_AsUTF8AndSize(name, NULL);
         const char *value_text = name_text != NULL ? PyUnicode_AsUTF8AndSize(value, NULL) : NULL;
-        if (value_text == NULL)
-            return -1;
-        if (rer_options_set(options, name_text, value_text, &error) != RER_OK) {
-            (void)raise_error(&error);
-            return -1;
-        }
+        right = value_text != NULL && rer_options_set(options, name_text, value_text, &error) == RER_OK;
     }
-    return 0;
+    if (right)
+        return options;
+    rer_options_free(options);
+    if (error.status != RER_OK)
+        (void)raise_error(&error);
+    return NULL;
 }
 
 const char **read_texts(PyObject *sequence, Py_ssize_t *count, PyObject **keep)

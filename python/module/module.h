@@ -8,7 +8,7 @@
 #define Py_LIMITED_API 0x030B0000
 #include <Python.h>
 
-#include <rer.h>
+#include <rer_studies.h>
 
 #include <stddef.h>
 
@@ -43,8 +43,8 @@ typedef struct result_object {
 /* Sets the Python exception for an error of the library; returns NULL. */
 PyObject *raise_error(const rer_error *error);
 
-/* A dict of texts {"shrinkage": "auto"} -> options; -1 and an exception where one is wrong. */
-int read_options(rer_options *options, PyObject *dict);
+/* A dict of texts {"shrinkage": "auto"} -> options, to be freed; NULL and an exception where one is wrong. */
+rer_options *read_options(PyObject *dict);
 
 /* A view of a C-contiguous buffer; release `buffer` when done with it. -1 and an exception where the
  * dtype is none of ours. */

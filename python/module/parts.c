@@ -88,7 +88,7 @@ PyObject *part_answer(PyObject *module, PyObject *args)
     PyObject *rows, *codes;
     Py_buffer row_buffer, code_buffer, task;
     rer_view code_view;
-    rer_part part = {0};
+    rer_part part = {.size = sizeof part};
     long long first;
     int threads;
     if (!PyArg_ParseTuple(args, "OOLiy*", &rows, &codes, &first, &threads, &task))

@@ -207,8 +207,9 @@ static int open_column(row_column *column, PyObject *name, PyObject *array, int6
 
 static void fill_columns(const rer_result *result, row_column *columns, int count, int64_t N)
 {
+    rer_sample sample = {.size = sizeof sample};
     for (int64_t row = 0; row < N; row++) {
-        rer_sample sample = rer_result_sample(result, row);
+        (void)rer_result_sample(&sample, result, row, NULL);
         for (int i = 0; i < count; i++) {
             size_t size = member_size(columns[i].member->kind);
             memcpy((char *)columns[i].buffer.buf + (size_t)row * size,
@@ -289,21 +290,14 @@ static PyObject *result_pairs(PyObject *object, PyObject *args)
     long long count;
     if (!PyArg_ParseTuple(args, "L", &count))
         return NULL;
-    if (count < 0 || count > PY_SSIZE_T_MAX / (long long)sizeof(rer_pair))
-        count = 0;
-    rer_pair *pairs = PyMem_Malloc((size_t)(count > 0 ? count : 1) * sizeof *pairs);
-    if (pairs == NULL)
-        return PyErr_NoMemory();
-    int64_t found = rer_result_pairs(result, count, pairs);
     PyObject *list = PyList_New(0);
-    for (int64_t i = 0; list != NULL && i < found; i++) {
-        PyObject *row =
-            Py_BuildValue("(iiLL)", pairs[i].a, pairs[i].b, (long long)pairs[i].a_as_b, (long long)pairs[i].b_as_a);
+    const rer_pair *pair;
+    for (int64_t i = 0; list != NULL && i < count && (pair = rer_result_pair(result, i)) != NULL; i++) {
+        PyObject *row = Py_BuildValue("(iiLL)", pair->a, pair->b, (long long)pair->a_as_b, (long long)pair->b_as_a);
         if (row == NULL || PyList_Append(list, row) != 0)
             Py_CLEAR(list);
         Py_XDECREF(row);
     }
-    PyMem_Free(pairs);
     return list;
 }
 

@@ -112,21 +112,24 @@ static PyObject *finish_study(study_object *self, rer_status status, call_watche
 PyObject *scale(PyObject *module, PyObject *args)
 {
     PyObject *data, *dict, *callable;
-    rer_options options;
+    rer_options *options;
     module_state *state = PyModule_GetState(module);
     if (!PyArg_ParseTuple(args, "O!O!O", state->dataset, &data, &PyDict_Type, &dict, &callable) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     study_object *self = make_study(module, SCALING, data);
-    if (self == NULL)
+    if (self == NULL) {
+        rer_options_free(options);
         return NULL;
+    }
     rer_error error = {0};
     rer_status status;
     call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS
-        status = rer_scale(&self->of.scaling, ((dataset_object *)data)->data, &options, &progress, &error);
+        status = rer_scale(&self->of.scaling, ((dataset_object *)data)->data, options, &progress, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     return finish_study(self, status, &watcher, &error);
 }
 
@@ -180,18 +183,19 @@ static int read_humans(human_labels *humans, PyObject *sequence, int64_t N)
 PyObject *bench(PyObject *module, PyObject *args)
 {
     PyObject *data, *dict, *callable, *human;
-    rer_options options;
-    rer_bench_settings settings = {0};
+    rer_options *options;
+    rer_bench_settings settings = {.size = sizeof settings};
     module_state *state = PyModule_GetState(module);
     if (!PyArg_ParseTuple(args, "O!zOO!O", state->dataset, &data, &settings.detectors, &human, &PyDict_Type, &dict,
                           &callable) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     const rer_dataset *rows = ((dataset_object *)data)->data;
     human_labels humans;
     study_object *self = NULL;
     if (read_humans(&humans, human, rer_dataset_rows(rows)) != 0 || (self = make_study(module, BENCH, data)) == NULL) {
         free_humans(&humans);
+        rer_options_free(options);
         return NULL;
     }
     settings.human = humans.labels;
@@ -201,8 +205,9 @@ PyObject *bench(PyObject *module, PyObject *args)
     call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
     rer_progress progress = {.report = watcher_report, .context = &watcher};
     Py_BEGIN_ALLOW_THREADS
-        status = rer_bench_run(&self->of.bench, rows, &settings, &options, &progress, &error);
+        status = rer_bench_run(&self->of.bench, rows, &settings, options, &progress, &error);
     Py_END_ALLOW_THREADS
+    rer_options_free(options);
     free_humans(&humans);
     return finish_study(self, status, &watcher, &error);
 }
@@ -213,22 +218,25 @@ PyObject *compare(PyObject *module, PyObject *args)
 {
     PyObject *sequence, *dict, *keep;
     const char *column, *error_rates;
-    rer_options options;
+    rer_options *options;
     Py_ssize_t count;
     if (!PyArg_ParseTuple(args, "OzzO!", &sequence, &column, &error_rates, &PyDict_Type, &dict) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     const char **folders = read_texts(sequence, &count, &keep);
-    if (folders == NULL)
+    if (folders == NULL) {
+        rer_options_free(options);
         return NULL;
+    }
     study_object *self = make_study(module, COMPARISON, NULL);
     rer_error error = {0};
     rer_status status = RER_OK;
     if (self != NULL) {
         Py_BEGIN_ALLOW_THREADS
-            status = rer_compare(&self->of.comparison, folders, (int)count, column, error_rates, &options, &error);
+            status = rer_compare(&self->of.comparison, folders, (int)count, column, error_rates, options, &error);
         Py_END_ALLOW_THREADS
     }
+    rer_options_free(options);
     PyMem_Free(folders);
     Py_DECREF(keep);
     return self != NULL ? finish_study(self, status, &(call_watcher){0}, &error) : NULL;
@@ -242,9 +250,9 @@ PyObject *plant_noise(PyObject *module, PyObject *args)
     PyObject *objects[3], *dict; /* noisy, given, target */
     Py_buffer buffers[3] = {{0}, {0}, {0}};
     int classes;
-    rer_options options;
+    rer_options *options;
     if (!PyArg_ParseTuple(args, "OOOiO!", &objects[0], &objects[1], &objects[2], &classes, &PyDict_Type, &dict) ||
-        read_options(&options, dict) != 0)
+        (options = read_options(dict)) == NULL)
         return NULL;
     bool right = true;
     for (int i = 0; right && i < 3; i++)
@@ -258,10 +266,11 @@ PyObject *plant_noise(PyObject *module, PyObject *args)
     int64_t changed = 0;
     rer_error error = {0};
     if (right && rer_noise_plant(buffers[0].buf, &changed, buffers[1].buf, buffers[2].buf,
-                                 buffers[0].len / (Py_ssize_t)sizeof(int32_t), classes, &options, &error) != RER_OK) {
+                                 buffers[0].len / (Py_ssize_t)sizeof(int32_t), classes, options, &error) != RER_OK) {
         (void)raise_error(&error);
         right = false;
     }
+    rer_options_free(options);
     for (int i = 0; i < 3; i++)
         PyBuffer_Release(&buffers[i]);
     return right ? PyLong_FromLongLong(changed) : NULL;

@@ -126,6 +126,7 @@ static rer_status fill_tensors(rer_tensors **tensors, const rer_model *model, re
 rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error)
 {
     rer_tensors *tensors = NULL;
+    rer_error_clear(error);
     rer_status status = fill_tensors(&tensors, model, error);
     if (status == RER_OK)
         status = rer_tensors_write(tensors, path, error);
@@ -136,6 +137,7 @@ rer_status rer_model_save(const rer_model *model, const char *path, rer_error *e
 rer_status rer_model_pack(const rer_model *model, void **bytes, int64_t *size, rer_error *error)
 {
     rer_tensors *tensors = NULL;
+    rer_error_clear(error);
     rer_status status = fill_tensors(&tensors, model, error);
     if (status == RER_OK)
         status = rer_tensors_pack(tensors, bytes, size, error);
@@ -316,6 +318,7 @@ static rer_status load_tensors(rer_model **model, const rer_tensors *tensors, co
 rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
 {
     rer_tensors *tensors = NULL;
+    rer_error_clear(error);
     rer_status status = rer_tensors_read(&tensors, path, error);
     if (status == RER_OK)
         status = load_tensors(model, tensors, path, error);
@@ -327,6 +330,7 @@ rer_status rer_model_unpack(rer_model **model, const void *bytes, int64_t size, 
 {
     static const char name[] = "the model";
     rer_tensors *tensors = NULL;
+    rer_error_clear(error);
     rer_status status = rer_tensors_unpack(&tensors, bytes, size, name, error);
     if (status == RER_OK)
         status = load_tensors(model, tensors, name, error);

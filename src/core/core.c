@@ -13,6 +13,14 @@ const char *rer_version(void)
     return RER_VERSION;
 }
 
+void rer_error_clear(rer_error *error)
+{
+    if (error == NULL)
+        return;
+    error->status = RER_OK;
+    error->message[0] = 0;
+}
+
 /* The deepest cause wins: a caller that fails because its callee did adds nothing. */
 static void set_error(rer_error *error, rer_status status, const char *format, va_list args, const char *reason)
 {
@@ -59,6 +67,47 @@ rer_status rer_fail_errno(rer_error *error, const char *format, ...)
     set_error(error, status_of_errno(code), format, args, reason);
     va_end(args);
     return status_of_errno(code);
+}
+
+/* ---- structs that carry their size ------------------------------------------------------- */
+
+static size_t size_of(const void *sized)
+{
+    size_t size;
+    memcpy(&size, sized, sizeof size);
+    return size;
+}
+
+rer_status rer_struct_check(const void *room, const char *name, rer_error *error)
+{
+    enum { MOST = 1 << 16 }; /* none is ever as large: an address, or what was there before */
+    if (room == NULL || (size_of(room) > sizeof(size_t) && size_of(room) <= MOST))
+        return RER_OK;
+    return rer_fail(error, RER_BAD_USAGE, "%s.size is %zu; set it to sizeof(%s)", name, size_of(room), name);
+}
+
+rer_status rer_struct_take(void *taken, size_t size, const void *given, const char *name, rer_error *error)
+{
+    memset(taken, 0, size);
+    rer_status status = rer_struct_check(given, name, error);
+    if (status != RER_OK || given == NULL)
+        return status;
+    const unsigned char *bytes = given;
+    for (size_t i = size; i < size_of(given); i++)
+        if (bytes[i] != 0)
+            return rer_fail(error, RER_BAD_USAGE, "%s has members that this version (%s) does not know; leave them out",
+                            name, RER_VERSION);
+    memcpy(taken, given, size < size_of(given) ? size : size_of(given));
+    return RER_OK;
+}
+
+void rer_struct_give(void *room, const void *made, size_t size)
+{
+    if (room == NULL)
+        return;
+    size_t whole = size_of(room), known = size < whole ? size : whole;
+    memset((unsigned char *)room + sizeof whole, 0, whole - sizeof whole);
+    memcpy((unsigned char *)room + sizeof whole, (const unsigned char *)made + sizeof whole, known - sizeof whole);
 }
 
 bool rer_product(int64_t a, int64_t b, int64_t *out)

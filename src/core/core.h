@@ -2,16 +2,27 @@
 #ifndef RER_CORE_H
 #define RER_CORE_H
 
-#include "rer.h"
+#include "rer_studies.h"
 
 #include <stddef.h>
 #include <stdlib.h>
+
+/* What every public function that takes an error begins with: a failure of an earlier call is no cause of this. */
+void rer_error_clear(rer_error *error);
 
 /* Fills `error` (may be NULL) unless a deeper cause has filled it already; returns `status`. */
 rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4), nonnull(3)));
 /* The same for a failed system call: appends strerror(errno); ENOMEM and the like are RER_SYSTEM. */
 rer_status rer_fail_errno(rer_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Structs of the caller's that begin with their size, which a program built for another version has otherwise.
+ * `taken` [size] becomes what the caller gave, zeros past its end; NULL is all zeros. Members that this library
+ * does not know must be zero. `name` is the type's. */
+rer_status rer_struct_take(void *taken, size_t size, const void *given, const char *name, rer_error *error);
+/* The other way: fills as much as the caller has room for, zeros where that is more. NULL is left alone. */
+rer_status rer_struct_check(const void *room, const char *name, rer_error *error);
+void rer_struct_give(void *room, const void *made, size_t size);
 
 /* 64-byte aligned memory, not zeroed; NULL: there is none. free() it. */
 void *rer_memory(int64_t bytes);

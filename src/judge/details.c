@@ -328,9 +328,13 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
 {
     detail_run run = {.result = result, .data = data};
     rer_run passes = {0};
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check(data, error);
+    if (status != RER_OK)
+        return status;
     if (result->model == NULL || data->N != result->N)
         return rer_fail(error, RER_BAD_USAGE, "details need the result of an analysis and its data set");
-    rer_status status = allocate_details(&run, error);
+    status = allocate_details(&run, error);
     if (status == RER_OK)
         status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
     for (int grouping = RER_WHOLE; status == RER_OK && grouping <= RER_BY_SUBSET; grouping++) {
@@ -390,8 +394,8 @@ static int by_chi(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
-                               rer_error *error)
+rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
+                        rer_error *error)
 {
     ranked_row *ranked = NULL;
     int64_t n = 0;
@@ -408,4 +412,11 @@ rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t c
         rows[i] = ranked[i].row;
     free(ranked);
     return RER_OK;
+}
+
+rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
+                               rer_error *error)
+{
+    rer_error_clear(error);
+    return rer_extremes(result, hardest, count, rows, found, error);
 }

@@ -141,8 +141,7 @@ static rer_status flag_budget(rer_result *result, rer_error *error)
     summary->n_issues = rer_result_suspects(result, count, rows);
     for (int64_t i = 0; i < summary->n_issues; i++)
         result->flags[rows[i]] |= RER_FLAG_ISSUE;
-    summary->threshold =
-        summary->n_issues > 0 ? rer_result_sample(result, rows[summary->n_issues - 1]).mistakenness : 1;
+    summary->threshold = summary->n_issues > 0 ? rer_sample_of(result, rows[summary->n_issues - 1]).mistakenness : 1;
     free(rows);
     return RER_OK;
 }

@@ -5,6 +5,7 @@
  *    row by row; the given label of each row must be the one in the file.
  * 3. What was decided is written in the form of the file of labels. */
 #include "labels/label_file.h"
+#include "core/options.h"
 #include "report/writer.h"
 #include "source/csv_rows.h"
 #include "source/texts.h"
@@ -347,8 +348,8 @@ static void free_application(application *a)
         free(a->cell[k]);
 }
 
-rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
-                     rer_error *error)
+static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
+                        rer_error *error)
 {
     application a = {.automatic = options->automatic, .file = {.array = {.fd = -1}}};
     char *samples = NULL;
@@ -370,9 +371,27 @@ rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, c
     if (status == RER_OK)
         status = files->out != NULL ? rer_label_file_write(files->out, &a.file, a.codes, error)
                                     : write_weights(&a, files->weights, error);
-    if (status == RER_OK && summary != NULL)
-        *summary = a.summary;
+    *summary = a.summary;
     free_application(&a);
     free(samples);
+    return status;
+}
+
+rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *given_files, const rer_options *given,
+                     rer_error *error)
+{
+    rer_options options;
+    rer_apply_files files;
+    rer_apply_summary made;
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
+    if (status == RER_OK)
+        status = rer_struct_take(&files, sizeof files, given_files, "rer_apply_files", error);
+    if (status == RER_OK)
+        status = rer_struct_check(summary, "rer_apply_summary", error);
+    if (status == RER_OK)
+        status = apply(&made, &files, &options, error);
+    if (status == RER_OK)
+        rer_struct_give(summary, &made, sizeof made);
     return status;
 }

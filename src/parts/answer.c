@@ -321,8 +321,8 @@ static rer_status answer_near(rer_tensors *out, near_task *task, working *work, 
     return status;
 }
 
-rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
-                           const rer_progress *progress, rer_error *error)
+static rer_status answer_task(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
+                              const rer_progress *progress, rer_error *error)
 {
     rer_tensors *in = NULL, *out = NULL;
     rer_sums_answer sums = {0};
@@ -358,4 +358,13 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *part, c
     rer_run_end(&work.run);
     rer_dataset_free(work.data);
     return status;
+}
+
+rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *given, const rer_message *task,
+                           const rer_progress *progress, rer_error *error)
+{
+    rer_part part;
+    rer_error_clear(error);
+    rer_status status = rer_struct_take(&part, sizeof part, given, "rer_part", error);
+    return status == RER_OK ? answer_task(answer, size, &part, task, progress, error) : status;
 }

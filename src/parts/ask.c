@@ -341,6 +341,7 @@ rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, 
                              const rer_parts *parts, rer_error *error)
 {
     rer_dataset *made = NULL;
+    rer_error_clear(error);
     if (rows < 1 || columns < 1 || columns > INT32_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%lld rows of %lld features hold no data", (long long)rows,
                         (long long)columns);

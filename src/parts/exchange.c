@@ -332,6 +332,7 @@ rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left,
     rer_tensors *a = NULL, *b = NULL, *out = NULL;
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
+    rer_error_clear(error);
     rer_status status = rer_exchange_read(&a, left->data, left->size, "a part's answer", error);
     if (status == RER_OK)
         status = rer_exchange_read(&b, right->data, right->size, "a part's answer", error);

@@ -27,7 +27,7 @@ static void put_near(rer_writer *writer, const rer_result *result, int64_t row)
 
 static void put_sample(rer_writer *writer, const rer_result *result, const rer_dataset *data, int64_t row)
 {
-    rer_sample sample = rer_result_sample(result, row);
+    rer_sample sample = rer_sample_of(result, row);
     bool has_suggestion = (sample.given < 0 || sample.is_issue) && !sample.is_invalid;
     rer_put_integer(writer, row);
     if (data->ids.count > 0) {

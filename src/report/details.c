@@ -131,9 +131,9 @@ rer_status rer_write_pair_details(rer_writer *writer, const void *context)
 static rer_status put_extremes(rer_writer *writer, const rer_result_files *files, bool hardest)
 {
     int64_t rows[EXTREMES], found = 0;
-    rer_status status = rer_result_extremes(files->result, hardest, EXTREMES, rows, &found, writer->error);
+    rer_status status = rer_extremes(files->result, hardest, EXTREMES, rows, &found, writer->error);
     for (int64_t i = 0; status == RER_OK && i < found; i++) {
-        rer_sample sample = rer_result_sample(files->result, rows[i]);
+        rer_sample sample = rer_sample_of(files->result, rows[i]);
         rer_put_format(writer, "%s,%lld,%lld,", hardest ? "hardest" : "easiest", (long long)(i + 1),
                        (long long)rows[i]);
         rer_put_cell(writer, rer_dataset_id(files->data, rows[i]));

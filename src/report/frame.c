@@ -1,5 +1,6 @@
 /* The frame of every report: see frame.h. */
 #include "report/frame.h"
+#include "core/options.h"
 
 #include <math.h>
 #include <string.h>
@@ -164,7 +165,7 @@ static void get_option(char *value, size_t size, const rer_options *options, con
 {
     for (int i = 0; i < rer_options_count(); i++)
         if (strcmp(rer_options_info(i)->name, name) == 0)
-            rer_options_get(options, i, value, size);
+            rer_options_text(options, i, value, size);
 }
 
 /* Options of one reconstructor or detector are told where it is the one that ran. */
@@ -189,7 +190,7 @@ void rer_frame_options(rer_writer *writer, const rer_options *options, const cha
         char text[128];
         if (!rer_option_is_for(rer_options_info(i), command) || !is_for_run(rer_options_info(i), options))
             continue;
-        rer_options_get(options, i, text, sizeof text);
+        rer_options_text(options, i, text, sizeof text);
         rer_frame_fact(writer, rer_options_info(i)->name, text);
     }
     rer_frame_facts_end(writer);

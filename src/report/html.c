@@ -291,5 +291,7 @@ static rer_status put_report(rer_writer *writer, const void *context)
 rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
 {
     report_context context = {.result = result, .data = data};
-    return rer_frame_write(path, put_report, &context, error);
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check_rows(data, result->N, error);
+    return status == RER_OK ? rer_frame_write(path, put_report, &context, error) : status;
 }

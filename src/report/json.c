@@ -112,6 +112,10 @@ static json_t *budgets_array(const rer_result *result)
 
 rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error)
 {
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check_rows(data, result->N, error);
+    if (status != RER_OK)
+        return status;
     json_t *root = rer_json_add_integer(json_object(), "schema_version", SCHEMA_VERSION);
     root = rer_json_add_text(root, "version", rer_version());
     root = add_counts(root, &result->summary);

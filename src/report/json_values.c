@@ -1,5 +1,6 @@
 /* Building JSON: objects, values, and their text. */
 #include "report/json_values.h"
+#include "core/options.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,7 +67,7 @@ json_t *rer_json_options(const rer_options *options, const char *command)
         char text[256];
         if (!rer_option_is_for(info, command))
             continue;
-        rer_options_get(options, i, text, sizeof text);
+        rer_options_text(options, i, text, sizeof text);
         json_t *value = info->is_flag ? json_boolean(strcmp(text, "yes") == 0) : rer_json_string(text);
         object = rer_json_set(object, info->name, value);
     }

@@ -226,7 +226,7 @@ static void put_suspects(const rer_page *page, const listed *list)
     put_name(writer, "suspects");
     rer_put(writer, "[");
     for (int64_t i = 0; i < gallery->n_suspects; i++) {
-        rer_sample sample = rer_result_sample(page->result, gallery->suspects[i]);
+        rer_sample sample = rer_sample_of(page->result, gallery->suspects[i]);
         const int64_t *examples = gallery->examples + i * 2 * RER_EXAMPLES;
         rer_put(writer, i > 0 ? ",\n[" : "[");
         rer_put_integer(writer, sample.row);

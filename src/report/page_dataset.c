@@ -29,7 +29,7 @@ static rer_status draw_rows(scored **rows, int64_t *count, const rer_result *res
     int64_t step = result->N / SAMPLED_MAX + 1;
     rer_status status = rer_allocate(rows, result->N / step + 1, sizeof **rows, "scored rows", error);
     for (int64_t row = 0; status == RER_OK && row < result->N; row += step) {
-        rer_sample sample = rer_result_sample(result, row);
+        rer_sample sample = rer_sample_of(result, row);
         if (!isnan(sample.chi) && !isnan(sample.mistakenness))
             (*rows)[(*count)++] = (scored){sample.chi, sample.mistakenness};
     }
@@ -313,8 +313,8 @@ static void put_command(const rer_page *page)
     for (int i = 0; i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
         char now[128], usual[128];
-        rer_options_get(options, i, now, sizeof now);
-        rer_options_get(&defaults, i, usual, sizeof usual);
+        rer_options_text(options, i, now, sizeof now);
+        rer_options_text(&defaults, i, usual, sizeof usual);
         bool is_chosen = strcmp(info->name, "normalize") == 0; /* what auto became */
         if (strcmp(now, usual) == 0 || is_chosen || !rer_option_is_for(info, "analyze") || !is_analysis)
             continue;

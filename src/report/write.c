@@ -9,7 +9,7 @@ void rer_option_text(const rer_options *options, const char *name, char *text, i
     text[0] = 0;
     for (int i = 0; i < rer_options_count(); i++)
         if (strcmp(rer_options_info(i)->name, name) == 0)
-            rer_options_get(options, i, text, size);
+            rer_options_text(options, i, text, size);
 }
 
 static rer_status write_samples(rer_writer *writer, const void *context)
@@ -56,6 +56,10 @@ rer_status rer_result_write(rer_result *result, const rer_dataset *data, const c
     };
     int count = 3;
     rer_result_files context = {result, data, rer_now()};
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check_rows(data, result->N, error);
+    if (status != RER_OK)
+        return status;
     for (int i = 0; result->details != NULL && i < (int)(sizeof details / sizeof *details); i++)
         files[count++] = details[i];
     if (rer_result_group(result, RER_BY_SUBSET, 0) != NULL)

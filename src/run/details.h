@@ -18,6 +18,9 @@ typedef struct rer_details {
 } rer_details;
 
 void rer_details_free(rer_details *details);
+/* rer_result_extremes, for callers with an error of their own that must stay. */
+rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
+                        rer_error *error);
 
 static inline int64_t rer_group_place(const rer_details *details, rer_grouping grouping, int32_t index)
 {

@@ -3,6 +3,7 @@
 #define RER_NORMALIZE_H
 
 #include "core/core.h"
+#include "core/options.h"
 
 typedef struct rer_normalizer {
     rer_normalize kind;

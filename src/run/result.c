@@ -101,12 +101,9 @@ const char *rer_result_note(const rer_result *result, int index)
     return index >= 0 && index < result->notes.count ? result->notes.text[index] : NULL;
 }
 
-int64_t rer_result_pairs(const rer_result *result, int64_t count, rer_pair *pairs)
+const rer_pair *rer_result_pair(const rer_result *result, int64_t index)
 {
-    int64_t n = rer_max(0, rer_min(count, result->n_pairs));
-    for (int64_t i = 0; i < n; i++)
-        pairs[i] = result->pairs[i];
-    return n;
+    return index >= 0 && index < result->n_pairs ? &result->pairs[index] : NULL;
 }
 
 double rer_chi(double own, double other)
@@ -157,10 +154,15 @@ static void set_near(rer_sample *sample, const rer_result *result)
         sample->near_suggested += result->given[rows[i]] == sample->suggested;
 }
 
-rer_sample rer_result_sample(const rer_result *result, int64_t row)
+rer_sample rer_sample_of(const rer_result *result, int64_t row)
 {
-    rer_sample sample = {
-        .row = row, .given = -1, .predicted = -1, .suggested = -1, .duplicates = -1, .is_invalid = true};
+    rer_sample sample = {.size = sizeof sample,
+                         .row = row,
+                         .given = -1,
+                         .predicted = -1,
+                         .suggested = -1,
+                         .duplicates = -1,
+                         .is_invalid = true};
     sample.chi = sample.own_error = sample.best_other_error = NAN;
     sample.mistakenness = sample.label_score = sample.suggestion_probability = NAN;
     sample.outlier_score = sample.nearness = NAN;
@@ -189,6 +191,20 @@ rer_sample rer_result_sample(const rer_result *result, int64_t row)
     sample.mistakenness = logistic(logit);
     sample.label_score = logistic(-logit);
     return sample;
+}
+
+rer_status rer_result_sample(rer_sample *sample, const rer_result *result, int64_t row, rer_error *error)
+{
+    rer_error_clear(error);
+    if (row < 0 || row >= result->N)
+        return rer_fail(error, RER_BAD_USAGE, "there is no row %lld; the result has %lld, from 0 on", (long long)row,
+                        (long long)result->N);
+    rer_status status = rer_struct_check(sample, "rer_sample", error);
+    if (status == RER_OK) {
+        rer_sample made = rer_sample_of(result, row);
+        rer_struct_give(sample, &made, sizeof made);
+    }
+    return status;
 }
 
 /* Whether row a is less suspicious than row b: by logit, then chi, then the later row. */

@@ -3,6 +3,7 @@
 #define RER_RESULT_H
 
 #include "core/notes.h"
+#include "core/options.h"
 #include "run/scores.h"
 #include "source/texts.h"
 
@@ -45,6 +46,8 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
 rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error);
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* All that is known of a row; of one that is not there, that it is invalid. */
+rer_sample rer_sample_of(const rer_result *result, int64_t row);
 
 #define RER_CHI_MAX 1e6
 

@@ -36,6 +36,7 @@ rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, 
     }
     free(data->class_embeddings);
     data->class_embeddings = made;
+    data->embedded_classes = (int32_t)C;
     return RER_OK;
 }
 

@@ -181,43 +181,19 @@ static rer_status open_row_values(rer_labels *values, const rer_dataset *data, c
     return status;
 }
 
-static rer_status check_pred_probs(const rer_dataset *data, rer_error *error)
-{
-    const rer_array *array = &data->pred_probs;
-    char shape[RER_SHAPE_TEXT];
-    if (array->dtype == RER_BYTES || array->dtype == RER_UNICODE)
-        return rer_fail(error, RER_BAD_INPUT, "%s: holds texts where probabilities must be numbers", array->name);
-    if (array->rank == 2 && array->shape[0] == data->N && array->shape[1] == data->labels.C)
-        return RER_OK;
-    return rer_fail(error, RER_BAD_INPUT,
-                    "%s: shape %s is not (%lld, %d): a row of probabilities for each of the samples, a column for each "
-                    "class in the order of the sorted labels",
-                    array->name, rer_shape_text(shape, array->rank, array->shape), (long long)data->N, data->labels.C);
-}
-
-static rer_status open_pred_probs(rer_dataset *data, const rer_files *files, rer_error *error)
-{
-    if (data->labels.codes == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "%s: predicted probabilities need labels", files->pred_probs);
-    rer_status status = rer_array_open(&data->pred_probs, files->pred_probs, error);
-    return status == RER_OK ? check_pred_probs(data, error) : status;
-}
-
 rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_probs, rer_error *error)
 {
-    rer_array before = data->pred_probs;
-    if (data->labels.codes == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "predicted probabilities need labels");
-    rer_status status = rer_array_wrap(&data->pred_probs, pred_probs, "predicted probabilities", error);
+    rer_array wrapped = {.fd = -1};
+    rer_error_clear(error);
+    rer_status status = rer_array_wrap(&wrapped, pred_probs, "predicted probabilities", error);
     if (status == RER_OK)
-        status = check_pred_probs(data, error);
+        status = rer_dataset_check_probabilities(data, &wrapped, error);
     if (status != RER_OK) {
-        if (data->pred_probs.name != before.name)
-            rer_array_close(&data->pred_probs);
-        data->pred_probs = before;
+        rer_array_close(&wrapped);
         return status;
     }
-    rer_array_close(&before);
+    rer_array_close(&data->pred_probs);
+    data->pred_probs = wrapped;
     return RER_OK;
 }
 
@@ -304,23 +280,33 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (status == RER_OK && files->groups != NULL && !data->group_duplicates)
         status = open_row_values(&data->groups, data, files->groups, "groups", files, error);
     if (status == RER_OK && files->pred_probs != NULL)
-        status = open_pred_probs(data, files, error);
+        status = rer_array_open(&data->pred_probs, files->pred_probs, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
     if (status == RER_OK && files->images != NULL)
         status = rer_dataset_open_images(data, files->images, error);
     if (status == RER_OK && files->texts != NULL)
         status = rer_dataset_open_texts(data, files->texts, error);
-    return status == RER_OK ? name_inputs(data, files, error) : status;
+    if (status == RER_OK)
+        status = name_inputs(data, files, error);
+    return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
-rer_status rer_dataset_open(rer_dataset **data, const rer_files *files, const rer_options *options, rer_error *error)
+rer_status rer_dataset_open(rer_dataset **data, const rer_files *given_files, const rer_options *given,
+                            rer_error *error)
 {
     rer_dataset *opened = NULL;
+    rer_files files;
+    rer_options options;
     double start = rer_now();
-    rer_status status = rer_allocate(&opened, 1, sizeof *opened, "a data set", error);
+    rer_error_clear(error);
+    rer_status status = rer_struct_take(&files, sizeof files, given_files, "rer_files", error);
     if (status == RER_OK)
-        status = open_all(opened, files, options, error);
+        status = rer_options_take(&options, given, error);
+    if (status == RER_OK)
+        status = rer_allocate(&opened, 1, sizeof *opened, "a data set", error);
+    if (status == RER_OK)
+        status = open_all(opened, &files, &options, error);
     if (status != RER_OK) {
         rer_dataset_free(opened);
         return status;
@@ -400,6 +386,7 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
 
 rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
 {
+    rer_error_clear(error);
     rer_status status = copy_labels(&data->labels, labels, "labels", data->N, error);
     if (status == RER_OK) {
         data->labels_checksum = rer_labels_checksum(&data->labels);
@@ -410,17 +397,22 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
 
 rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error)
 {
-    data->group_duplicates = groups == NULL;
-    return groups == NULL ? RER_OK : copy_labels(&data->groups, groups, "groups", data->N, error);
+    rer_error_clear(error);
+    rer_status status = groups == NULL ? RER_OK : copy_labels(&data->groups, groups, "groups", data->N, error);
+    if (status == RER_OK)
+        data->group_duplicates = groups == NULL;
+    return status;
 }
 
 rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error)
 {
+    rer_error_clear(error);
     return copy_labels(&data->subsets, subsets, "subsets", data->N, error);
 }
 
 rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count, rer_error *error)
 {
+    rer_error_clear(error);
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "class names need labels");
     rer_status status = rer_labels_set_names(&data->labels, names, count, error);
@@ -432,6 +424,7 @@ rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *nam
 rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error)
 {
     rer_texts texts = {0};
+    rer_error_clear(error);
     if (count != data->N)
         return rer_fail(error, RER_BAD_INPUT, "%lld ids but %lld rows of features; give one a row", (long long)count,
                         (long long)data->N);
@@ -446,6 +439,7 @@ rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_
 rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *embeddings, rer_error *error)
 {
     rer_array array = {.fd = -1};
+    rer_error_clear(error);
     rer_status status = rer_array_wrap(&array, embeddings, "class embeddings", error);
     if (status == RER_OK)
         status = rer_class_embeddings_take(data, &array, error);
@@ -454,15 +448,19 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
 }
 
 rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
-                            const rer_options *options, rer_error *error)
+                            const rer_options *given, rer_error *error)
 {
     rer_dataset *wrapped = NULL;
+    rer_options options;
     double start = rer_now();
-    rer_status status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
+    if (status == RER_OK)
+        status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
     if (status == RER_OK)
         status = rer_array_wrap(&wrapped->features, features, "features", error);
     if (status == RER_OK)
-        status = describe(wrapped, options, error);
+        status = describe(wrapped, &options, error);
     if (status == RER_OK && labels != NULL)
         status = rer_dataset_set_labels(wrapped, labels, error);
     if (status != RER_OK) {
@@ -498,6 +496,7 @@ void rer_dataset_free(rer_dataset *data)
 rer_status rer_dataset_open_images(rer_dataset *data, const char *path, rer_error *error)
 {
     rer_images opened = {.array = {.fd = -1}};
+    rer_error_clear(error);
     rer_status status = rer_images_open(&opened, path, data->N, &data->ids, error);
     if (status != RER_OK)
         return status;
@@ -510,6 +509,7 @@ rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer
 {
     rer_array array = {.fd = -1};
     rer_images opened = {.array = {.fd = -1}};
+    rer_error_clear(error);
     rer_status status = rer_array_wrap(&array, images, "images", error);
     if (status == RER_OK)
         status = rer_images_take(&opened, &array, data->N, error);
@@ -524,6 +524,7 @@ rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer
 rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error *error)
 {
     rer_row_texts opened = {.input = RER_NO_INPUT};
+    rer_error_clear(error);
     rer_status status = rer_row_texts_open(&opened, path, data->N, error);
     if (status != RER_OK)
         return status;
@@ -535,6 +536,7 @@ rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error
 rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, int64_t count, rer_error *error)
 {
     rer_texts copied = {0};
+    rer_error_clear(error);
     if (count != data->N)
         return rer_fail(error, RER_BAD_INPUT, "%lld texts but %lld rows of features; give one a row", (long long)count,
                         (long long)data->N);

@@ -4,16 +4,18 @@
 
 #include "core/pool.h"
 #include "embed/hog.h"
+#include "core/options.h"
 #include "source/images.h"
 #include "source/labels.h"
 #include "source/row_texts.h"
 
 struct rer_dataset {
     rer_array features;
-    rer_labels labels;                           /* labels.codes NULL where none were given */
-    rer_texts ids;                               /* count 0 where none were given */
-    rer_labels subsets;                          /* groups of rows; codes NULL where none were given */
-    float *class_embeddings;                     /* [C, D], NULL where none were given */
+    rer_labels labels;       /* labels.codes NULL where none were given */
+    rer_texts ids;           /* count 0 where none were given */
+    rer_labels subsets;      /* groups of rows; codes NULL where none were given */
+    float *class_embeddings; /* [embedded_classes, D], NULL where none were given */
+    int32_t embedded_classes;
     int32_t clusters;                            /* the labels are so many clusters; 0: they are labels */
     rer_labels groups;                           /* rows that are left out together; codes NULL: not given ... */
     bool group_duplicates;                       /* ... or those that are found alike */
@@ -31,6 +33,13 @@ struct rer_dataset {
     rer_row_texts texts;   /* for people to read */
     char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
 };
+
+/* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
+rer_status rer_dataset_check(const rer_dataset *data, rer_error *error);
+/* The same, for a data set that a result of N rows was made from. */
+rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error *error);
+/* Whether these can be the user's own probabilities [N, C]. */
+rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_array *array, rer_error *error);
 
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);

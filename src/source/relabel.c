@@ -37,9 +37,9 @@ static rer_status copy_class_embeddings(rer_dataset *made, const rer_dataset *da
     int64_t bytes = data->D * (int64_t)sizeof(float);
     if (from == NULL)
         return RER_OK;
-    rer_status status = rer_allocate(&made->class_embeddings, data->labels.C, bytes, "class embeddings", error);
+    rer_status status = rer_allocate(&made->class_embeddings, data->embedded_classes, bytes, "class embeddings", error);
     if (status == RER_OK)
-        memcpy(made->class_embeddings, from, (size_t)data->labels.C * (size_t)bytes);
+        memcpy(made->class_embeddings, from, (size_t)data->embedded_classes * (size_t)bytes);
     return status;
 }
 
@@ -111,6 +111,7 @@ static rer_status drop_empty_classes(rer_dataset *data, rer_error *error)
         rer_texts_free(&labels->names);
         labels->names = names.texts;
         labels->C = kept;
+        data->embedded_classes = kept;
         data->origin = origin;
     } else {
         rer_texts_free(&names.texts);
@@ -123,13 +124,17 @@ static rer_status drop_empty_classes(rer_dataset *data, rer_error *error)
 rer_status rer_dataset_relabel(rer_dataset **other, const rer_dataset *data, const int32_t *codes, rer_error *error)
 {
     rer_dataset *made = NULL;
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check(data, error);
+    if (status != RER_OK)
+        return status;
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to replace", data->features.name);
     for (int64_t row = 0; row < data->N; row++)
         if (codes[row] < -1 || codes[row] >= data->labels.C)
             return rer_fail(error, RER_BAD_USAGE, "row %lld: class %d is not in 0..%d, nor -1 for none", (long long)row,
                             codes[row], data->labels.C - 1);
-    rer_status status = lean_on(&made, data, error);
+    status = lean_on(&made, data, error);
     if (status != RER_OK)
         return status;
     memcpy(made->labels.codes, codes, (size_t)data->N * sizeof *codes);

@@ -40,11 +40,11 @@ static rer_status make_noise(const void *context, rer_error *error)
 {
     const noise_call *files = context;
     rer_options options = rer_options_default();
-    rer_noise_summary summary;
+    rer_noise_summary summary = {.size = sizeof summary};
     options.noise_type = files->human != NULL ? RER_NOISE_HUMAN : RER_NOISE_SYMMETRIC;
     options.noise_rate = .5;
-    return rer_noise_file(files->out, &summary, &(rer_files){.labels = files->labels}, files->human, &options, NULL,
-                          error);
+    return rer_noise_file(files->out, &summary, &(rer_files){.size = sizeof(rer_files), .labels = files->labels},
+                          files->human, &options, NULL, error);
 }
 
 static void test_noise(void **state)
@@ -100,14 +100,15 @@ static void test_bench(void **state)
     for (int i = 0; i < 24; i++) /* one class is lost */
         human[i] = made.code[i] == 2 ? 0 : made.code[i];
     rer_bench_labels labels = {"people", human};
-    rer_bench_settings settings = {.detectors = "rer,knn", .human = &labels, .n_human = 1};
+    rer_bench_settings settings = {.size = sizeof settings, .detectors = "rer,knn", .human = &labels, .n_human = 1};
     /* from a file, so that the features are brought into memory */
     char shape[40];
     (void)snprintf(shape, sizeof shape, "(%d, %d)", 24, 3);
     int64_t codes[24];
     for (int i = 0; i < 24; i++)
         codes[i] = made.code[i];
-    rer_files files = {.features = write_npy("X.npy", "<f4", 0, shape, made.x, 24 * 3 * 4),
+    rer_files files = {.size = sizeof files,
+                       .features = write_npy("X.npy", "<f4", 0, shape, made.x, 24 * 3 * 4),
                        .labels = write_npy("y.npy", "<i8", 0, "(24,)", codes, sizeof codes)};
     rer_options options = rer_options_default();
     rer_error error = {0};

@@ -175,7 +175,8 @@ static rer_status wrap(whole_job *job, rer_error *error)
 
 static rer_status analyze(whole_job *job, rer_error *error)
 {
-    return rer_analyze_errors(&job->result, job->data, &job->options, file_path("errors.npy"), NULL, error);
+    rer_outputs outputs = {.size = sizeof outputs, .errors = file_path("errors.npy")};
+    return rer_analyze(&job->result, job->data, &job->options, &outputs, NULL, error);
 }
 
 static rer_status write_result(whole_job *job, rer_error *error)
@@ -198,7 +199,8 @@ static rer_status load_model(whole_job *job, rer_error *error)
 
 static rer_status score(whole_job *job, rer_error *error)
 {
-    return rer_score_errors(&job->scored, job->model, job->data, &job->options, file_path("scored.npy"), NULL, error);
+    rer_outputs outputs = {.size = sizeof outputs, .errors = file_path("scored.npy")};
+    return rer_score(&job->scored, job->model, job->data, &job->options, &outputs, NULL, error);
 }
 
 /* The steps from here on leave nothing behind: what they write goes to a folder of its own, and again. */
@@ -243,7 +245,7 @@ static rer_status detail(whole_job *job, rer_error *error)
     if (status == RER_OK)
         status = rer_dataset_set_subsets(own.data, &subsets, error);
     if (status == RER_OK)
-        status = rer_analyze(&result, own.data, &options, NULL, error);
+        status = rer_analyze(&result, own.data, &options, NULL, NULL, error);
     if (status == RER_OK)
         status = rer_result_write(result, own.data, file_path("more"), error);
     rer_result_free(result);

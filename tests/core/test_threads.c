@@ -57,7 +57,8 @@ static rer_status analyze(analysis *run, const char *errors)
     run->error = (rer_error){0};
     rer_result_free(run->result);
     run->result = NULL;
-    return rer_analyze_errors(&run->result, run->data, &run->options, errors, NULL, &run->error);
+    rer_outputs outputs = {.size = sizeof outputs, .errors = errors};
+    return rer_analyze(&run->result, run->data, &run->options, &outputs, NULL, &run->error);
 }
 
 static void finish(analysis *run)
@@ -324,7 +325,8 @@ static void test_cancelled(void **state)
         rer_progress progress = {.report = stop_at_call, .context = &stop};
         rer_result *result = NULL;
         options.threads = at == 1 ? 1 : 2;
-        rer_status status = rer_analyze_errors(&result, data, &options, file_path("errors.npy"), &progress, &error);
+        rer_outputs outputs = {.size = sizeof outputs, .errors = file_path("errors.npy")};
+        rer_status status = rer_analyze(&result, data, &options, &outputs, &progress, &error);
         if (stop.calls < at) {
             assert_int_equal(status, RER_OK);
             assert_int_equal(unlink(file_path("errors.npy")), 0);

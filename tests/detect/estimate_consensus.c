@@ -27,7 +27,7 @@ int main(int count, char **words)
     rer_detection *detection = NULL;
     if (count != 4)
         return 2;
-    rer_files files = {.features = words[1], .labels = words[2]};
+    rer_files files = {.size = sizeof files, .features = words[1], .labels = words[2]};
     rer_status status = rer_dataset_open(&data, &files, &options, &error);
     if (status == RER_OK)
         status = rer_detection_open(&detection, data, NULL, &options, NULL, &error);

@@ -79,7 +79,7 @@ int main(int count, char **words)
         status = rer_options_set(&options, words[at], value + 1, &error);
     }
     if (status == RER_OK) {
-        rer_files files = {.features = words[1], .labels = words[2]};
+        rer_files files = {.size = sizeof files, .features = words[1], .labels = words[2]};
         status = rer_dataset_open(&data, &files, &options, &error);
     }
     if (status == RER_OK)

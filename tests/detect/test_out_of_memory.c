@@ -122,7 +122,7 @@ static void test_analyze(void **state)
             options.detector = kind;
             has_failed = false;
             before_failure = failing;
-            rer_status status = rer_analyze(&result, data, &options, NULL, &error);
+            rer_status status = rer_analyze(&result, data, &options, NULL, NULL, &error);
             before_failure = -1;
             rer_result_free(result);
             if (!has_failed) {

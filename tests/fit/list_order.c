@@ -13,7 +13,7 @@ int main(int count, char **arguments)
     rer_fold_plan plan = {0};
     if (count != 4 || rer_options_set(&options, "seed", arguments[3], &error) != RER_OK)
         return 2;
-    rer_files files = {.features = arguments[1], .labels = arguments[2]};
+    rer_files files = {.size = sizeof files, .features = arguments[1], .labels = arguments[2]};
     if (rer_dataset_open(&data, &files, &options, &error) != RER_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         return 1;

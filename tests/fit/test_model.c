@@ -17,7 +17,7 @@ static rer_result *analyze(const rer_dataset *data, rer_options *options, const 
     rer_error error = {0};
     *options = rer_options_default();
     assert_int_equal(rer_options_set(options, "normalize", normalize, NULL), RER_OK);
-    if (rer_analyze(&result, data, options, NULL, &error) != RER_OK)
+    if (rer_analyze(&result, data, options, NULL, NULL, &error) != RER_OK)
         fail_msg("%s", error.message);
     return result;
 }
@@ -33,8 +33,8 @@ static void check_round_trip(const made_settings *settings, const char *normaliz
     assert_int_equal(rer_model_save(rer_result_model(fitted), file_path("model"), &error), RER_OK);
     if (rer_model_load(&loaded, file_path("model"), &error) != RER_OK)
         fail_msg("%s", error.message);
-    assert_int_equal(rer_score(&before, rer_result_model(fitted), data, &options, NULL, &error), RER_OK);
-    assert_int_equal(rer_score(&after, loaded, data, &options, NULL, &error), RER_OK);
+    assert_int_equal(rer_score(&before, rer_result_model(fitted), data, &options, NULL, NULL, &error), RER_OK);
+    assert_int_equal(rer_score(&after, loaded, data, &options, NULL, NULL, &error), RER_OK);
     size_t floats = (size_t)made.N * sizeof(float);
     assert_memory_equal(before->own, after->own, floats);
     assert_memory_equal(before->other, after->other, floats);

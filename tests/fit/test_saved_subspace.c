@@ -9,7 +9,8 @@ static unsigned char *score_bytes(const rer_model *model, const rer_dataset *dat
     rer_result *result = NULL;
     rer_error error = {0};
     const char *path = file_path("errors.npy");
-    if (rer_score_errors(&result, model, data, &options, path, NULL, &error) != RER_OK)
+    rer_outputs outputs = {.size = sizeof outputs, .errors = path};
+    if (rer_score(&result, model, data, &options, &outputs, NULL, &error) != RER_OK)
         fail_msg("%s", error.message);
     rer_result_free(result);
     return read_whole(path, size);
@@ -28,7 +29,7 @@ static void check(int64_t N, int64_t D, const char *normalize, const char *rank)
     assert_int_equal(rer_options_set(&options, "reconstructor", "subspace", &error), RER_OK);
     assert_int_equal(rer_options_set(&options, "normalize", normalize, &error), RER_OK);
     assert_int_equal(rer_options_set(&options, "rank", rank, &error), RER_OK);
-    if (rer_analyze(&result, data, &options, NULL, &error) != RER_OK ||
+    if (rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK ||
         rer_model_save(rer_result_model(result), path, &error) != RER_OK ||
         rer_model_load(&loaded, path, &error) != RER_OK)
         fail_msg("%s", error.message);

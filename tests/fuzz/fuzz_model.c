@@ -20,7 +20,7 @@ static void score_rows(const rer_model *model)
         rer_result *result = NULL;
         if (rer_dataset_wrap(&data, &view, NULL, &options, NULL) != RER_OK)
             abort();
-        rer_status status = rer_score(&result, model, data, &options, NULL, NULL);
+        rer_status status = rer_score(&result, model, data, &options, NULL, NULL, NULL);
         rer_result_free(result);
         rer_dataset_free(data);
         if (status == RER_OK)

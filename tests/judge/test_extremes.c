@@ -28,10 +28,11 @@ static void check(const made_settings *settings, double least, double most)
         rer_result *result = NULL;
         int64_t n[2] = {0}, flagged[2] = {0};
         options.probability = probability;
-        if (rer_analyze(&result, data, &options, NULL, &error) != RER_OK)
+        if (rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK)
             fail_msg("%s", error.message);
         for (int64_t i = 0; i < made.N; i++) {
-            rer_sample sample = rer_result_sample(result, i);
+            rer_sample sample = {.size = sizeof sample};
+            assert_int_equal(rer_result_sample(&sample, result, i, &error), RER_OK);
             bool wrong = made.code[i] != made.truth[i];
             check_row(&sample);
             n[wrong]++;

@@ -304,12 +304,15 @@ static void test_pairs(void **state)
     (void)state;
     int64_t matrix[CLASSES][CLASSES], expected = 0, last = INT64_MAX;
     rer_pair pairs[CLASSES * CLASSES];
+    int64_t count = 0;
     rer_result *result = judge(NULL, NULL);
     count_matrix(matrix, result);
     for (int a = 0; a < CLASSES; a++)
         for (int b = a + 1; b < CLASSES; b++)
             expected += matrix[a][b] + matrix[b][a] > 0;
-    int64_t count = rer_result_pairs(result, CLASSES * CLASSES, pairs);
+    for (; count < CLASSES * CLASSES && rer_result_pair(result, count) != NULL; count++)
+        pairs[count] = *rer_result_pair(result, count);
+    assert_null(rer_result_pair(result, -1));
     assert_int_equal(count, expected);
     for (int64_t i = 0; i < count; i++) {
         assert_true(pairs[i].a < pairs[i].b);
@@ -413,7 +416,7 @@ static void test_samples(void **state)
     (void)state;
     rer_result *result = judge(NULL, NULL);
     for (int64_t i = 0; i < ROWS; i++) {
-        rer_sample sample = rer_result_sample(result, i);
+        rer_sample sample = rer_sample_of(result, i);
         assert_int_equal(sample.is_invalid, i % 100 == 5);
         if (is_judged(result, i)) {
             assert_near("chi", sample.chi, chi(result, i));
@@ -441,7 +444,7 @@ static void test_expected_wrong(void **state)
         assert_near("expected_wrong", rer_result_expected_wrong(result, i), sum);
         if (i == 57)
             assert_near("expected_wrong of the flagged", result->summary.expected_wrong, sum);
-        sum += rer_result_sample(result, rows[i]).mistakenness;
+        sum += rer_sample_of(result, rows[i]).mistakenness;
     }
     assert_near("all", rer_result_expected_wrong(result, found), sum);
     assert_near("more than all", rer_result_expected_wrong(result, INT64_MAX), sum);

@@ -60,6 +60,7 @@ static rer_status answer_part(held *answer, const whole *all, int64_t first, con
 {
     int64_t rows = rer_min(all->blocks_each * RER_PART_ROWS, all->N - first);
     rer_part part = {
+        .size = sizeof part,
         .rows = {.data = all->x + first * all->D, .dtype = RER_F32, .rank = 2, .shape = {rows, all->D}},
         .codes = rer_dataset_labels(all->data) + first,
         .first = first + (all->broken == 4 ? 1 : 0),
@@ -178,7 +179,7 @@ static rer_status analyze_parts(rer_result **result, whole *all, const rer_optio
     rer_status status = rer_dataset_apart(&data, all->N, all->D, &labels, &parts, error);
     all->data = data;
     if (status == RER_OK)
-        status = rer_analyze(result, data, options, NULL, error);
+        status = rer_analyze(result, data, options, NULL, NULL, error);
     rer_dataset_free(data);
     return status;
 }
@@ -191,7 +192,7 @@ static rer_result *analyze_here(const whole *all, const rer_options *options)
     rer_view rows = {.data = all->x, .dtype = RER_F32, .rank = 2, .shape = {all->N, all->D}};
     rer_view labels = {.data = all->label, .dtype = RER_I32, .rank = 1, .shape = {all->N}};
     if (rer_dataset_wrap(&data, &rows, &labels, options, &error) != RER_OK ||
-        rer_analyze(&result, data, options, NULL, &error) != RER_OK)
+        rer_analyze(&result, data, options, NULL, NULL, &error) != RER_OK)
         fail_msg("%s", error.message);
     rer_dataset_free(data);
     return result;
@@ -350,7 +351,8 @@ static void test_refused_messages(void **state)
     float x[4] = {0};
     int32_t codes[2] = {0, 5};
     rer_tensors *tensors = NULL;
-    rer_part part = {.rows = {.data = x, .dtype = RER_F32, .rank = 2, .shape = {2, 2}}, .codes = codes};
+    rer_part part = {
+        .size = sizeof part, .rows = {.data = x, .dtype = RER_F32, .rank = 2, .shape = {2, 2}}, .codes = codes};
     assert_int_equal(rer_part_answer(&bytes, &size, &part, &(rer_message){"abc", 3}, NULL, &error), RER_BAD_INPUT);
     assert_int_equal(rer_exchange_begin(&tensors, RER_STAGE_SUMS, NULL), RER_OK);
     assert_int_equal(rer_tensors_set_number(tensors, "features", 2, NULL), RER_OK);

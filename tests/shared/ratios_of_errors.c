@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     printf("chi_avg %a\nchi0 %a\nchi_rand %a\neta_est %a\nthreshold %a\n", summary->chi, summary->chi0,
            summary->chi_rand, summary->eta, summary->threshold);
     for (int64_t i = 0; i < N; i++)
-        printf("%a\n", rer_result_sample(result, i).chi);
+        printf("%a\n", rer_sample_of(result, i).chi);
     free(errors);
     rer_result_free(result);
     return 0;

@@ -8,7 +8,8 @@ static rer_dataset *open_data(const rer_files *files, int32_t features)
 {
     rer_error error = {0};
     rer_dataset *data = NULL;
-    rer_options options = {.features = features};
+    rer_options options = rer_options_default();
+    options.features = features;
     if (rer_dataset_open(&data, files, &options, &error) != RER_OK)
         fail_msg("%s", error.message);
     return data;
@@ -18,7 +19,7 @@ static void check_bad(const rer_files *files, const char *a, const char *b, cons
 {
     rer_error error = {0};
     rer_dataset *data = NULL;
-    rer_options options = {.features = RER_HOG};
+    rer_options options = rer_options_default();
     (void)rer_dataset_open(&data, files, &options, &error);
     assert_bad_input(&error, a, b, c, NULL);
     assert_null(data);
@@ -33,7 +34,8 @@ static const char *write_features(const char *name)
 static void test_everything_together(void **state)
 {
     (void)state;
-    rer_files files = {.features = write_features("x.npy"),
+    rer_files files = {.size = sizeof files,
+                       .features = write_features("x.npy"),
                        .labels = write_text("y.csv", "label\nb\n\na\n"),
                        .ids = write_text("ids.txt", "r0\nr1\nr2\n"),
                        .class_names = write_text("names.txt", "Apple\nBanana\n")};
@@ -56,12 +58,14 @@ static void test_everything_together(void **state)
 static void test_label_columns(void **state)
 {
     (void)state;
-    rer_files files = {.features = write_text("x.csv", "a,b,y\n1,2,p\n3,4,q\n5,6,p\n"), .label_column = "y"};
+    rer_files files = {
+        .size = sizeof files, .features = write_text("x.csv", "a,b,y\n1,2,p\n3,4,q\n5,6,p\n"), .label_column = "y"};
     rer_dataset *data = open_data(&files, RER_HOG);
     assert_int_equal(rer_dataset_columns(data), 2);
     assert_int_equal(data->labels.codes[1], 1);
     rer_dataset_free(data);
-    files = (rer_files){.features = write_features("x.npy"), .labels = files.features, .label_column = "y"};
+    files = (rer_files){
+        .size = sizeof(rer_files), .features = write_features("x.npy"), .labels = files.features, .label_column = "y"};
     data = open_data(&files, RER_HOG); /* a column of the file of labels */
     assert_int_equal(data->labels.codes[1], 1);
     rer_dataset_free(data);
@@ -75,7 +79,8 @@ static void test_pictures(void **state)
     float rows[2 * 8 * 8 * 3];
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(i * 37);
-    rer_files files = {.features = write_npy("x.npy", "|u1", 0, "(2, 8, 8, 3)", pixels, sizeof pixels)};
+    rer_files files = {.size = sizeof files,
+                       .features = write_npy("x.npy", "|u1", 0, "(2, 8, 8, 3)", pixels, sizeof pixels)};
     rer_dataset *raw = open_data(&files, RER_RAW);
     assert_true(rer_dataset_is_pictures(raw, shape));
     assert_int_equal(shape[0] * 100 + shape[1] * 10 + shape[2], 883);
@@ -105,7 +110,7 @@ static void test_descriptor(void **state)
     float *expected = NULL;
     free(whole);
     for (int i = 0; i < 3; i++) {
-        rer_files files = {.features = paths[i]};
+        rer_files files = {.size = sizeof files, .features = paths[i]};
         rer_dataset *data = open_data(&files, RER_HOG);
         assert_true(data->hog);
         size_t bytes = (size_t)(2 * data->D) * sizeof(float);
@@ -130,7 +135,7 @@ static void test_memory(void **state)
     (void)state;
     rer_error error = {0};
     rer_dataset *data = NULL;
-    rer_options options = {.features = RER_HOG};
+    rer_options options = rer_options_default();
     double x[] = {1, 2, 3, 4};
     int32_t y[] = {7, -7};
     rer_view features = {.data = x, .dtype = RER_F64, .rank = 2, .shape = {2, 2}};
@@ -185,12 +190,13 @@ static void test_set_later(void **state)
     (void)state;
     rer_error error = {0};
     static const char *const names[] = {"Apple", "Banana"}, *const ids[] = {"r0", "r1", "r2"};
-    rer_files files = {.features = write_features("x.npy"),
+    rer_files files = {.size = sizeof files,
+                       .features = write_features("x.npy"),
                        .labels = write_text("y.csv", "b\n\na\n"),
                        .ids = write_text("ids.txt", "r0\nr1\nr2\n"),
                        .class_names = write_text("names.txt", "Apple\nBanana\n")};
     rer_dataset *expected = open_data(&files, RER_HOG);
-    files = (rer_files){.features = files.features};
+    files = (rer_files){.size = sizeof(rer_files), .features = files.features};
     rer_dataset *data = open_data(&files, RER_HOG);
     rer_view labels = {.data = "b\0a", .dtype = RER_BYTES, .item_size = 1, .rank = 1, .shape = {3}};
     assert_int_equal(rer_dataset_set_class_names(data, names, 2, &error), RER_BAD_USAGE); /* no labels yet */
@@ -219,7 +225,8 @@ static void test_checksums(void **state)
 {
     (void)state;
     int64_t labels[] = {1, 2, 1};
-    rer_files files = {.features = write_features("x.npy"),
+    rer_files files = {.size = sizeof files,
+                       .features = write_features("x.npy"),
                        .labels = write_npy("y.npy", "<i8", 0, "(3,)", labels, sizeof labels)};
     rer_dataset *a = open_data(&files, RER_HOG);
     files.labels = write_text("y.csv", "1\n2\n1\n");
@@ -230,7 +237,7 @@ static void test_checksums(void **state)
     rer_dataset *c = open_data(&files, RER_HOG);
     assert_true(a->labels_checksum != c->labels_checksum);
     float x[] = {1, 2, 3, 4, 5, 7};
-    files = (rer_files){.features = write_npy("x2.npy", "<f4", 0, "(3, 2)", x, sizeof x)};
+    files = (rer_files){.size = sizeof(rer_files), .features = write_npy("x2.npy", "<f4", 0, "(3, 2)", x, sizeof x)};
     rer_dataset *d = open_data(&files, RER_HOG);
     assert_true(a->features_checksum != d->features_checksum);
     rer_dataset_free(a), rer_dataset_free(b), rer_dataset_free(c), rer_dataset_free(d);
@@ -240,19 +247,22 @@ static void test_bad_data(void **state)
 {
     (void)state;
     const char *x = write_features("x.npy");
-    check_bad(&(rer_files){.features = x, .labels = write_text("y.csv", "a\nb\n")}, "x.npy has 3 rows",
-              "y.csv has 2 labels", "");
-    check_bad(&(rer_files){.features = x, .ids = write_text("ids.txt", "a\n")}, "x.npy has 3 rows", "ids.txt has 1 ids",
-              "");
-    check_bad(&(rer_files){.features = x, .label_column = "y"}, "x.npy", "column 'y'", "");
-    check_bad(&(rer_files){.features = write_npy("r1.npy", "<f4", 0, "(2,)", "abcdefgh", 8)}, "r1.npy", "(2,)",
-              "swapped");
-    check_bad(&(rer_files){.features = write_npy("r3.npy", "<f4", 0, "(1, 2, 1)", "abcdefgh", 8)}, "r3.npy",
-              "(1, 2, 1)", "float32");
-    check_bad(&(rer_files){.features = write_npy("r4.npy", "|u1", 0, "(1, 1, 1, 8)", "abcdefgh", 8)}, "r4.npy",
-              "(1, 1, 1, 8)", "channels");
-    check_bad(&(rer_files){.features = write_npy("s.npy", "|S8", 0, "(1, 1)", "abcdefgh", 8)}, "s.npy", "texts",
-              "numbers");
+    check_bad(&(rer_files){.size = sizeof(rer_files), .features = x, .labels = write_text("y.csv", "a\nb\n")},
+              "x.npy has 3 rows", "y.csv has 2 labels", "");
+    check_bad(&(rer_files){.size = sizeof(rer_files), .features = x, .ids = write_text("ids.txt", "a\n")},
+              "x.npy has 3 rows", "ids.txt has 1 ids", "");
+    check_bad(&(rer_files){.size = sizeof(rer_files), .features = x, .label_column = "y"}, "x.npy", "column 'y'", "");
+    check_bad(&(rer_files){.size = sizeof(rer_files), .features = write_npy("r1.npy", "<f4", 0, "(2,)", "abcdefgh", 8)},
+              "r1.npy", "(2,)", "swapped");
+    check_bad(
+        &(rer_files){.size = sizeof(rer_files), .features = write_npy("r3.npy", "<f4", 0, "(1, 2, 1)", "abcdefgh", 8)},
+        "r3.npy", "(1, 2, 1)", "float32");
+    check_bad(&(rer_files){.size = sizeof(rer_files),
+                           .features = write_npy("r4.npy", "|u1", 0, "(1, 1, 1, 8)", "abcdefgh", 8)},
+              "r4.npy", "(1, 1, 1, 8)", "channels");
+    check_bad(
+        &(rer_files){.size = sizeof(rer_files), .features = write_npy("s.npy", "|S8", 0, "(1, 1)", "abcdefgh", 8)},
+        "s.npy", "texts", "numbers");
 }
 
 static void test_bad_usage(void **state)
@@ -260,13 +270,13 @@ static void test_bad_usage(void **state)
     (void)state;
     rer_error error = {0};
     rer_dataset *data = NULL;
-    rer_options options = {.features = RER_HOG};
-    rer_files twice = {.features = "-", .labels = "-"};
+    rer_options options = rer_options_default();
+    rer_files twice = {.size = sizeof twice, .features = "-", .labels = "-"};
     assert_int_equal(rer_dataset_open(&data, &twice, &options, &error), RER_BAD_USAGE);
-    rer_files none = {0};
+    rer_files none = {.size = sizeof none};
     error = (rer_error){0};
     assert_int_equal(rer_dataset_open(&data, &none, &options, &error), RER_BAD_USAGE);
-    rer_files names = {.features = write_features("x.npy"), .class_names = "n.txt"};
+    rer_files names = {.size = sizeof names, .features = write_features("x.npy"), .class_names = "n.txt"};
     error = (rer_error){0};
     assert_int_equal(rer_dataset_open(&data, &names, &options, &error), RER_BAD_USAGE);
     assert_null(data);

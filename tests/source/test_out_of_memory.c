@@ -9,7 +9,7 @@
 /* Opens the files with the first, second, third... allocation failing until none does. */
 static void fail_each(const rer_files *files)
 {
-    rer_options options = {.features = RER_HOG};
+    rer_options options = rer_options_default();
     for (int64_t i = 0;; i++) {
         rer_error error = {0};
         rer_dataset *data = NULL;
@@ -38,21 +38,24 @@ static void test_arrays(void **state)
     const char *y = write_npy("y.npy", "|S2", 0, "(2,)", "abcd", 4);
     int64_t size = 0;
     unsigned char *whole = read_whole(x, &size);
-    fail_each(&(rer_files){.features = x, .labels = y});
-    fail_each(&(rer_files){.features = write_gzip("x.npy.gz", whole, size), .labels = y});
+    fail_each(&(rer_files){.size = sizeof(rer_files), .features = x, .labels = y});
+    fail_each(&(rer_files){.size = sizeof(rer_files), .features = write_gzip("x.npy.gz", whole, size), .labels = y});
     free(whole);
     for (int deflated = 0; deflated < 2; deflated++)
-        fail_each(&(rer_files){.features = write_npz("x.npz", x, NULL, deflated), .labels = y});
+        fail_each(
+            &(rer_files){.size = sizeof(rer_files), .features = write_npz("x.npz", x, NULL, deflated), .labels = y});
     int32_t numbers[] = {3, 4};
-    fail_each(&(rer_files){.features = x, .labels = write_npy("n.npy", "<i4", 0, "(2, 1)", numbers, 8)});
+    fail_each(&(rer_files){
+        .size = sizeof(rer_files), .features = x, .labels = write_npy("n.npy", "<i4", 0, "(2, 1)", numbers, 8)});
 }
 
 static void test_tables(void **state)
 {
     (void)state;
     const char *x = write_text("x.csv", "a,y,b\n1,p,2\n3,q,4\n");
-    fail_each(&(rer_files){.features = x, .label_column = "y"});
-    fail_each(&(rer_files){.features = write_text("z.csv", "1,2\n3,4\n"),
+    fail_each(&(rer_files){.size = sizeof(rer_files), .features = x, .label_column = "y"});
+    fail_each(&(rer_files){.size = sizeof(rer_files),
+                           .features = write_text("z.csv", "1,2\n3,4\n"),
                            .labels = write_text("y.txt", "one\ntwo\n"),
                            .ids = write_text("ids.txt", "r0\nr1\n"),
                            .class_names = write_text("names.txt", "One\nTwo\n")});

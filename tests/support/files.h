@@ -2,7 +2,7 @@
 #ifndef TEST_FILES_H
 #define TEST_FILES_H
 
-#include "rer.h"
+#include "core/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 #ifndef TEST_MADE_DATA_H
 #define TEST_MADE_DATA_H
 
-#include "rer.h"
+#include "core/options.h"
 
 /* Uniform in (0, 1) and standard normal; *state is any number, moved on. */
 double made_uniform(uint64_t *state);

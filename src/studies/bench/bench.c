@@ -30,27 +30,36 @@ static rer_status load(rer_dataset **loaded, const rer_dataset *data, const rer_
     return status;
 }
 
-rer_status rer_bench_run(rer_bench **bench, const rer_dataset *data, const rer_bench_settings *settings,
-                         const rer_options *options, const rer_progress *progress, rer_error *error)
+rer_status rer_bench_run(rer_bench **bench, const rer_dataset *data, const rer_bench_settings *given_settings,
+                         const rer_options *given, const rer_progress *progress, rer_error *error)
 {
-    const rer_bench_settings none = {0};
+    rer_bench_settings settings;
+    rer_options options;
     rer_bench *made = NULL;
     rer_dataset *loaded = NULL;
     double start = rer_now();
-    if (data->labels.codes == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                        data->features.name);
-    if (settings == NULL)
-        settings = &none;
-    rer_status status = rer_bench_make(&made, data, settings, options, error);
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
     if (status == RER_OK)
-        status = load(&loaded, data, options, progress, error);
+        status = rer_struct_take(&settings, sizeof settings, given_settings, "rer_bench_settings", error);
     if (status == RER_OK)
-        status = rer_bench_run_trials(made, loaded != NULL ? loaded : data, settings, progress, error);
+        status = rer_dataset_check(data, error);
+    if (status == RER_OK)
+        status = rer_dataset_check_labelled(data, error);
+    if (status == RER_OK)
+        status = rer_bench_make(&made, data, &settings, &options, error);
+    if (status == RER_OK)
+        status = load(&loaded, data, &options, progress, error);
+    if (status == RER_OK)
+        status = rer_bench_run_trials(made, loaded != NULL ? loaded : data, &settings, progress, error);
     rer_dataset_free(loaded);
     if (status != RER_OK) {
         rer_bench_free(made);
         return status;
+    }
+    for (int i = 0; i < made->n_cells; i++) {
+        rer_cell *cell = &made->cells[i];
+        cell->face = (rer_bench_cell){.noise = cell->noise, .rate = cell->rate, .n_trials = cell->n_trials};
     }
     made->seconds = rer_now() - start;
     *bench = made;

@@ -17,6 +17,7 @@ typedef struct rer_cell {
     double rate;  /* asked for; of human noise what it is */
     int human;    /* which of the files */
     int first_trial, n_trials;
+    rer_bench_cell face; /* the same for callers */
 } rer_cell;
 
 typedef struct rer_entry { /* one detector in one trial */
@@ -56,6 +57,9 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
 
 /* Mean over the trials of a cell that have the metric, NaN where none has. */
 double rer_bench_cell_mean(const rer_bench *bench, int cell, int contestant, rer_metric_id metric);
+/* rer_bench_gap, where the cell and both detectors are there. */
+rer_status rer_bench_difference_of(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
+                                   rer_error *error);
 /* Mean of the cells with planted or human noise. */
 double rer_bench_mean(const rer_bench *bench, int contestant, rer_metric_id metric);
 

@@ -65,8 +65,8 @@ static double percentile(const double *sorted, int64_t n, double share)
     return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
 }
 
-rer_status rer_bench_gap(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
-                         rer_error *error)
+rer_status rer_bench_difference_of(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
+                                   rer_error *error)
 {
     int32_t B = bench->options.bootstrap;
     double *difference = NULL; /* [B] */
@@ -95,4 +95,15 @@ rer_status rer_bench_gap(rer_bench_difference *gap, const rer_bench *bench, int 
     }
     free(difference);
     return RER_OK;
+}
+
+rer_status rer_bench_gap(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
+                         rer_error *error)
+{
+    rer_error_clear(error);
+    if (rer_bench_cell_at(bench, cell) == NULL || rer_bench_detector(bench, detector) == NULL ||
+        rer_bench_detector(bench, other) == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "there is no cell %d with the detectors %d and %d", cell, detector,
+                        other);
+    return rer_bench_difference_of(gap, bench, cell, detector, other, error);
 }

@@ -207,6 +207,7 @@ rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error
     rer_bench_chart charts[FILES_MOST];
     char names[FILES_MOST][48];
     int count = 3;
+    rer_error_clear(error);
     for (int32_t noise = 0; noise < RER_NOISE_KINDS; noise++)
         for (int i = 0; i < CHARTS_PER_KIND && cells_of(bench, noise) > 0; i++, count++) {
             charts[count] = (rer_bench_chart){bench, per_kind[i].kind, noise, per_kind[i].metric, rer_chart_put_alone};

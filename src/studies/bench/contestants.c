@@ -133,11 +133,11 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
         options.threshold = RER_PAPER;
         options.probability = RER_DENSITY;
     }
-    rer_status status = rer_analyze(&result, labelled, &options, progress, error);
+    rer_status status = rer_analyze(&result, labelled, &options, NULL, progress, error);
     if (status == RER_OK)
         status = allocate_answer(answer, labelled->N, error);
     for (int64_t row = 0; status == RER_OK && row < labelled->N; row++) {
-        rer_sample sample = rer_result_sample(result, row);
+        rer_sample sample = rer_sample_of(result, row);
         answer->score[row] = contestant->as_in_paper ? sample.chi : sample.mistakenness;
         answer->probability[row] = sample.mistakenness;
         answer->suggested[row] = sample.suggested;

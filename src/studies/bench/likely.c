@@ -25,7 +25,8 @@ rer_status rer_noise_likely_of_file(int32_t *likely, const char *features, const
     rer_dataset *data = NULL;
     rer_detection *detection = NULL;
     rer_view labels = {.data = codes, .dtype = RER_I32, .rank = 1, .shape = {N}};
-    rer_status status = rer_dataset_open(&data, &(rer_files){.features = features}, options, error);
+    rer_status status =
+        rer_dataset_open(&data, &(rer_files){.size = sizeof(rer_files), .features = features}, options, error);
     if (status == RER_OK)
         status = rer_dataset_set_labels(data, &labels, error); /* sorted, so that classes keep their numbers */
     if (status == RER_OK)

@@ -31,8 +31,6 @@ static rer_status check_noise(const int32_t *given, const int32_t *target, int64
     if (C < 2)
         return rer_fail(error, RER_BAD_INPUT, "the labels have %d class%s; a wrong label needs at least 2", C,
                         C == 1 ? "" : "es");
-    if (!(options->noise_rate >= 0 && options->noise_rate <= 1))
-        return rer_fail(error, RER_BAD_USAGE, "--rate: %g is not from 0 to 1", options->noise_rate);
     if (has_target(options->noise_type) && target == NULL)
         return rer_fail(error, RER_BAD_USAGE, "this kind of noise needs the new class of each row");
     rer_status status = check_classes(given, "given", N, C, error);
@@ -53,8 +51,8 @@ static int32_t wrong_class(int32_t given, const int32_t *target, int64_t row, in
     return (int32_t)(((int64_t)given + step) % C);
 }
 
-rer_status rer_noise_plant(int32_t *noisy, int64_t *n_changed, const int32_t *given, const int32_t *target, int64_t N,
-                           int32_t C, const rer_options *options, rer_error *error)
+static rer_status plant(int32_t *noisy, int64_t *n_changed, const int32_t *given, const int32_t *target, int64_t N,
+                        int32_t C, const rer_options *options, rer_error *error)
 {
     int64_t *rows = NULL; /* [candidates] */
     int64_t labelled = 0, candidates = 0;
@@ -81,4 +79,13 @@ rer_status rer_noise_plant(int32_t *noisy, int64_t *n_changed, const int32_t *gi
     if (n_changed != NULL)
         *n_changed = count;
     return RER_OK;
+}
+
+rer_status rer_noise_plant(int32_t *noisy, int64_t *n_changed, const int32_t *given, const int32_t *target, int64_t N,
+                           int32_t C, const rer_options *given_options, rer_error *error)
+{
+    rer_options options;
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given_options, error);
+    return status == RER_OK ? plant(noisy, n_changed, given, target, N, C, &options, error) : status;
 }

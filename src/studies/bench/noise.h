@@ -3,6 +3,7 @@
 #define RER_NOISE_H
 
 #include "labels/label_file.h"
+#include "core/options.h"
 
 /* target [N]: the labels of the file `path` as classes of `labels`, whose N rows it must have. A label
  * that `labels` does not have is an error. */

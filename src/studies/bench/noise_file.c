@@ -52,6 +52,10 @@ rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, con
 
 rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, const char *path, rer_error *error)
 {
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check(data, error);
+    if (status != RER_OK)
+        return status;
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to compare %s with", data->features.name, path);
     return rer_noise_other_labels(codes, &data->labels, path, NULL, error);
@@ -93,8 +97,8 @@ static rer_status check_header(const rer_label_file *file, const rer_files *file
                     files->labels, quoted, quoted);
 }
 
-rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *files, const char *human,
-                          const rer_options *options, const rer_progress *progress, rer_error *error)
+static rer_status make_noise(const char *out, rer_noise_summary *summary, const rer_files *files, const char *human,
+                             const rer_options *options, const rer_progress *progress, rer_error *error)
 {
     rer_label_file file = {.array = {.fd = -1}};
     int32_t *target = NULL, *noisy = NULL; /* [N] */
@@ -118,7 +122,7 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
             rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error);
     if (status == RER_OK)
         status = rer_label_file_write(out, &file, noisy, error);
-    if (status == RER_OK && summary != NULL) {
+    if (status == RER_OK) {
         *summary = (rer_noise_summary){.n_changed = changed, .n_classes = file.labels.C};
         for (int64_t row = 0; row < file.labels.N; row++)
             summary->n_labelled += file.labels.codes[row] >= 0;
@@ -126,5 +130,24 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
     rer_label_file_free(&file);
     free(target);
     free(noisy);
+    return status;
+}
+
+rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer_files *given_files, const char *human,
+                          const rer_options *given, const rer_progress *progress, rer_error *error)
+{
+    rer_options options;
+    rer_files files;
+    rer_noise_summary made;
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
+    if (status == RER_OK)
+        status = rer_struct_take(&files, sizeof files, given_files, "rer_files", error);
+    if (status == RER_OK)
+        status = rer_struct_check(summary, "rer_noise_summary", error);
+    if (status == RER_OK)
+        status = make_noise(out, &made, &files, human, &options, progress, error);
+    if (status == RER_OK)
+        rer_struct_give(summary, &made, sizeof made);
     return status;
 }

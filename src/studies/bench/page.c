@@ -84,7 +84,7 @@ static rer_status put_cell_row(rer_writer *writer, const rer_bench *bench, int c
     for (int k = 1; k < bench->n_contestants; k++)
         if (other < 0 || rer_bench_cell_mean(bench, c, k, RER_AUROC) > rer_bench_cell_mean(bench, c, other, RER_AUROC))
             other = k;
-    rer_status status = other >= 0 ? rer_bench_gap(&gap, bench, c, 0, other, writer->error) : RER_OK;
+    rer_status status = other >= 0 ? rer_bench_difference_of(&gap, bench, c, 0, other, writer->error) : RER_OK;
     rer_frame_row(writer);
     rer_frame_cell(writer, bench->cells[c].noise);
     rer_frame_cell_percent(writer, bench->cells[c].rate, false);

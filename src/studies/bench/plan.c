@@ -150,11 +150,9 @@ int rer_bench_cells(const rer_bench *bench)
     return bench->n_cells;
 }
 
-rer_bench_cell rer_bench_cell_at(const rer_bench *bench, int cell)
+const rer_bench_cell *rer_bench_cell_at(const rer_bench *bench, int cell)
 {
-    const rer_cell *found = cell >= 0 && cell < bench->n_cells ? &bench->cells[cell] : NULL;
-    return found == NULL ? (rer_bench_cell){.rate = NAN}
-                         : (rer_bench_cell){.noise = found->noise, .rate = found->rate, .n_trials = found->n_trials};
+    return cell >= 0 && cell < bench->n_cells ? &bench->cells[cell].face : NULL;
 }
 
 int rer_bench_detectors(const rer_bench *bench)

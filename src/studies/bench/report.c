@@ -48,7 +48,7 @@ static json_t *detector_object(const rer_bench *bench, int cell, int k)
     object = rer_json_add_real(object, "seconds", rer_bench_seconds(bench, cell, -1, k));
     if (k == 0 || cell == 0)
         return object;
-    if (rer_bench_gap(&gap, bench, cell, 0, k, NULL) != RER_OK) {
+    if (rer_bench_difference_of(&gap, bench, cell, 0, k, NULL) != RER_OK) {
         json_decref(object);
         return NULL;
     }
@@ -78,6 +78,7 @@ static json_t *cell_object(const rer_bench *bench, int index)
 
 rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error *error)
 {
+    rer_error_clear(error);
     json_t *root = rer_json_add_text(json_object(), "version", rer_version());
     json_t *names = json_array(), *cells = json_array();
     for (int k = 0; k < bench->n_contestants; k++)

@@ -549,7 +549,7 @@ static rer_status run_all(cluster_run *cluster, rer_dataset *data, const rer_opt
     return status == RER_OK ? set_labels(data, cluster, error) : status;
 }
 
-rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, const rer_options *options,
+static rer_status cluster_rows(rer_dataset *data, rer_clustering *clustering, const rer_options *options,
                                const rer_progress *progress, rer_error *error)
 {
     cluster_run cluster = {.normalizer = {.kind = options->normalize == RER_NONE ? RER_NONE : RER_UNIT}};
@@ -563,8 +563,7 @@ rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, co
         status = run_all(&cluster, data, options, &inertia, error);
     if (status == RER_OK) {
         data->clusters = (int32_t)cluster.K;
-        if (clustering != NULL)
-            *clustering = (rer_clustering){(int32_t)cluster.K, inertia};
+        *clustering = (rer_clustering){.clusters = (int32_t)cluster.K, .inertia = inertia};
     }
     rer_run_end(&cluster.run);
     free(cluster.cluster);
@@ -573,5 +572,21 @@ rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, co
     free(cluster.x);
     free(cluster.square);
     free(cluster.centers);
+    return status;
+}
+
+rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, const rer_options *given,
+                               const rer_progress *progress, rer_error *error)
+{
+    rer_options options;
+    rer_clustering made;
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
+    if (status == RER_OK)
+        status = rer_struct_check(clustering, "rer_clustering", error);
+    if (status == RER_OK)
+        status = cluster_rows(data, &made, &options, progress, error);
+    if (status == RER_OK)
+        rer_struct_give(clustering, &made, sizeof made);
     return status;
 }

@@ -332,18 +332,23 @@ static rer_status compare_runs(rer_comparison *made, const char *const *folders,
 }
 
 rer_status rer_compare(rer_comparison **comparison, const char *const *folders, int count, const char *column,
-                       const char *error_rates, const rer_options *options, rer_error *error)
+                       const char *error_rates, const rer_options *given, rer_error *error)
 {
     rer_comparison *made = NULL;
+    rer_options options;
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&options, given, error);
+    if (status != RER_OK)
+        return status;
     if (count < 2 || count > RER_RUNS_MAX)
         return rer_fail(error, RER_BAD_USAGE, "%d run%s cannot be compared; give 2 to %d", count, count == 1 ? "" : "s",
                         RER_RUNS_MAX);
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the comparison", error);
+    status = rer_allocate(&made, 1, sizeof *made, "the comparison", error);
     if (status != RER_OK)
         return status;
     status = rer_copy_text(&made->column, column != NULL ? column : "rer", error);
     if (status == RER_OK)
-        status = compare_runs(made, folders, count, error_rates, options, error);
+        status = compare_runs(made, folders, count, error_rates, &options, error);
     if (status != RER_OK) {
         rer_comparison_free(made);
         return status;
@@ -378,9 +383,9 @@ const rer_relabelling *rer_comparison_relabelling(const rer_comparison *comparis
     return is_there ? &comparison->relabellings[index] : NULL;
 }
 
-rer_regression rer_comparison_regression(const rer_comparison *comparison)
+const rer_regression *rer_comparison_regression(const rer_comparison *comparison)
 {
-    return comparison->regression;
+    return &comparison->regression;
 }
 
 const char *rer_comparison_note(const rer_comparison *comparison, int index)

@@ -4,6 +4,7 @@
 
 #include "studies/compare/run_folder.h"
 #include "core/notes.h"
+#include "core/options.h"
 
 #define RER_RUNS_MAX 64
 #define RER_DISAGREEMENTS 50

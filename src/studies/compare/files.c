@@ -371,6 +371,7 @@ static json_t *regression_object(const rer_regression *fit)
 
 rer_status rer_comparison_json(const rer_comparison *comparison, char **json, rer_error *error)
 {
+    rer_error_clear(error);
     json_t *root = rer_json_add_text(json_object(), "version", rer_version());
     root = rer_json_add_text(root, "mode", modes[comparison->mode]);
     root = rer_json_add_text(root, "column", comparison->column);
@@ -411,6 +412,7 @@ rer_status rer_comparison_write(const rer_comparison *comparison, const char *fo
 {
     rer_folder_file files[9];
     int count = 0;
+    rer_error_clear(error);
     if (comparison->mode == RER_COMPARE_SAMPLES) {
         files[count++] = (rer_folder_file){"agreement.csv", write_agreement};
         files[count++] = (rer_folder_file){"disagreements.csv", write_disagreements};

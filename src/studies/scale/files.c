@@ -95,6 +95,7 @@ rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *
 {
     static const char *const limits[RER_MEASURES] = {"chi_inf", "chi0_inf", "chi_rand_inf", "error_rate_inf"};
     const rer_scale_point *now = &scaling->points[scaling->count - 1];
+    rer_error_clear(error);
     json_t *root = rer_json_add_text(json_object(), "version", rer_version());
     root = rer_json_add_integer(root, "n_samples", scaling->N);
     root = rer_json_add_integer(root, "n_features", scaling->D);
@@ -227,5 +228,6 @@ rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer
         {"scale.html", rer_scaling_put_page},
         {"scale.json", write_json},
     };
+    rer_error_clear(error);
     return rer_folder_write(folder, files, sizeof files / sizeof *files, scaling, error);
 }

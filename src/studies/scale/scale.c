@@ -259,7 +259,7 @@ static rer_status run_whole(scale_run *scale, const rer_dataset *data, const rer
 {
     rer_scaling *scaling = scale->scaling;
     double start = rer_now();
-    rer_status status = rer_analyze(&scale->whole, data, &scaling->options, progress, error);
+    rer_status status = rer_analyze(&scale->whole, data, &scaling->options, NULL, progress, error);
     if (status != RER_OK)
         return status;
     const rer_summary *summary = &scale->whole->summary;
@@ -402,18 +402,23 @@ static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_p
     return status;
 }
 
-rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_options *options,
+rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_options *given,
                      const rer_progress *progress, rer_error *error)
 {
-    scale_run scale = {.options = *options};
+    scale_run scale = {0};
     rer_scaling *made = NULL;
     double start = rer_now();
-    rer_status status = rer_dataset_check_labelled(data, error);
+    rer_error_clear(error);
+    rer_status status = rer_options_take(&scale.options, given, error);
+    if (status == RER_OK)
+        status = rer_dataset_check(data, error);
+    if (status == RER_OK)
+        status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_allocate(&made, 1, sizeof *made, "the points", error);
     if (status != RER_OK)
         return status;
-    made->options = *options;
+    made->options = scale.options;
     made->N = data->N;
     made->D = data->D;
     made->C = data->labels.C;

@@ -4,6 +4,7 @@
 
 #include "core/core.h"
 #include "core/notes.h"
+#include "core/options.h"
 
 #define RER_SCALE_POINTS_MAX 17 /* 16 sizes and the whole data */
 

@@ -1,9 +1,12 @@
 /* One table of options: it sets defaults, checks values, and is what --help, summary.json and the
- * Python keywords are made from. */
+ * Python keywords are made from. Every value, however it is given, goes through its text: so there is one
+ * rule for what is right, and one message for what is not. */
 #define _GNU_SOURCE /* strchrnul */
+#include "core/options.h"
 #include "core/core.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -379,46 +382,17 @@ static rer_status set_row(const option_row *row, rer_options *options, const cha
     return RER_BAD_USAGE;
 }
 
-rer_options rer_options_default(void)
-{
-    rer_options options = {0};
-    for (int i = 0; i < ROWS; i++)
-        (void)set_row(&table[i], &options, table[i].info.fallback, NULL);
-    return options;
-}
-
-rer_status rer_options_set(rer_options *options, const char *name, const char *value, rer_error *error)
-{
-    for (int i = 0; i < ROWS; i++)
-        if (strcmp(table[i].info.name, name) == 0)
-            return set_row(&table[i], options, value, error);
-    return rer_fail(error, RER_BAD_USAGE, "there is no option --%s", name);
-}
-
-int rer_options_count(void)
-{
-    return ROWS;
-}
-
-const rer_option_info *rer_options_info(int index)
-{
-    return index >= 0 && index < ROWS ? &table[index].info : NULL;
-}
-
-bool rer_option_is_for(const rer_option_info *info, const char *command)
-{
-    size_t length = strlen(command);
-    if (info->only_for == NULL || strncmp(info->only_for, "rer ", 4) != 0)
-        return true;
-    const char *name = info->only_for + 4;
-    return strncmp(name, command, length) == 0 && (name[length] == 0 || name[length] == ' ');
-}
+/* ---- values as text ----------------------------------------------------------------------- */
 
 static void put_choice(char *text, int64_t size, const char *words, int32_t place)
 {
-    for (; place > 0 && *words != 0; place--)
+    int32_t left = place;
+    for (; left > 0 && *strchrnul(words, '|') != 0; left--)
         words = strchrnul(words, '|') + 1;
-    (void)snprintf(text, (size_t)size, "%.*s", (int)(strchrnul(words, '|') - words), words);
+    if (left != 0) /* no such place: not set by us */
+        (void)snprintf(text, (size_t)size, "%d", place);
+    else
+        (void)snprintf(text, (size_t)size, "%.*s", (int)(strchrnul(words, '|') - words), words);
 }
 
 static void put_number(char *text, int64_t size, double value, const char *unit)
@@ -449,18 +423,23 @@ static void put_numbers(char *text, int64_t size, const double *list)
 static void put_choices(char *text, int64_t size, const char *words, int32_t bits)
 {
     int64_t used = snprintf(text, (size_t)size, "%s", bits == 0 ? "none" : "");
-    for (int32_t place = 0; bits >> place != 0 && used < size; place++) {
+    int32_t left = bits;
+    for (int32_t place = 0; left != 0 && used < size; place++) {
         const char *end = strchrnul(words, ',');
-        if ((bits >> place & 1) != 0)
+        if ((left >> place & 1) != 0)
             used +=
                 snprintf(text + used, (size_t)(size - used), "%s%.*s", used > 0 ? "," : "", (int)(end - words), words);
+        left &= ~(1 << place);
+        if (*end == 0)
+            break;
         words = end + 1;
     }
+    if (left != 0) /* bits that have no word: not set by us */
+        (void)snprintf(text, (size_t)size, "%d", bits);
 }
 
-void rer_options_get(const rer_options *options, int index, char *text, int64_t size)
+static void put_row(const option_row *row, const rer_options *options, char *text, int64_t size)
 {
-    const option_row *row = &table[index];
     const void *member = member_of(row, options);
     switch (row->kind) {
     case CHOICE:
@@ -481,7 +460,7 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
         break;
     case RANGE: {
         const int32_t *range = member;
-        (void)snprintf(text, (size_t)size, range[1] > range[0] ? "%d..%d" : "%d", range[0], range[1]);
+        (void)snprintf(text, (size_t)size, range[1] != range[0] ? "%d..%d" : "%d", range[0], range[1]);
         break;
     }
     case LIST:
@@ -498,4 +477,237 @@ void rer_options_get(const rer_options *options, int index, char *text, int64_t 
         (void)snprintf(text, (size_t)size, "%s", *(const bool *)member ? "yes" : "no");
         break;
     }
+}
+
+/* ---- the locale -------------------------------------------------------------------------- */
+
+/* Numbers are written and read with a point, whatever the caller's locale says. */
+static locale_t enter_c_locale(void)
+{
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    return c_locale != (locale_t)0 ? uselocale(c_locale) : (locale_t)0;
+}
+
+static void leave_c_locale(locale_t before)
+{
+    if (before != (locale_t)0)
+        freelocale(uselocale(before));
+}
+
+rer_options rer_options_default(void)
+{
+    rer_options options = {0};
+    locale_t before = enter_c_locale();
+    for (int i = 0; i < ROWS; i++)
+        (void)set_row(&table[i], &options, table[i].info.fallback, NULL);
+    leave_c_locale(before);
+    return options;
+}
+
+/* ---- setting ----------------------------------------------------------------------------- */
+
+static rer_status find_row(const option_row **row, const char *name, rer_error *error)
+{
+    char quoted[80];
+    for (int i = 0; name != NULL && i < ROWS; i++)
+        if (strcmp(table[i].info.name, name) == 0) {
+            *row = &table[i];
+            return RER_OK;
+        }
+    return rer_fail(
+        error, RER_BAD_USAGE, "there is no option --%s",
+        rer_quote(quoted, sizeof quoted, name != NULL ? name : "", name != NULL ? (int64_t)strlen(name) : 0));
+}
+
+static rer_status set_text(rer_options *options, const char *name, const char *value, rer_error *error)
+{
+    const option_row *row = NULL;
+    rer_error_clear(error);
+    rer_status status = find_row(&row, name, error);
+    if (status == RER_OK && (options == NULL || value == NULL))
+        status = rer_fail(error, RER_BAD_USAGE, "--%s: there are no options to set, or no value", name);
+    return status == RER_OK ? set_row(row, options, value, error) : status;
+}
+
+rer_status rer_options_set(rer_options *options, const char *name, const char *value, rer_error *error)
+{
+    locale_t before = enter_c_locale();
+    rer_status status = set_text(options, name, value, error);
+    leave_c_locale(before);
+    return status;
+}
+
+rer_status rer_options_set_integer(rer_options *options, const char *name, int64_t value, rer_error *error)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lld", (long long)value);
+    return rer_options_set(options, name, text, error);
+}
+
+rer_status rer_options_set_real(rer_options *options, const char *name, double value, rer_error *error)
+{
+    char text[40];
+    locale_t before = enter_c_locale();
+    (void)snprintf(text, sizeof text, "%.17g", value);
+    rer_status status = set_text(options, name, text, error);
+    leave_c_locale(before);
+    return status;
+}
+
+rer_status rer_options_set_flag(rer_options *options, const char *name, bool value, rer_error *error)
+{
+    return rer_options_set(options, name, value ? "yes" : "no", error);
+}
+
+/* ---- objects ----------------------------------------------------------------------------- */
+
+rer_status rer_options_copy(rer_options **copy, const rer_options *options, rer_error *error)
+{
+    rer_options *made = NULL;
+    rer_error_clear(error);
+    rer_status status = rer_allocate(&made, 1, sizeof *made, "options", error);
+    if (status != RER_OK)
+        return status;
+    *made = options != NULL ? *options : rer_options_default();
+    *copy = made;
+    return RER_OK;
+}
+
+rer_status rer_options_new(rer_options **options, rer_error *error)
+{
+    return rer_options_copy(options, NULL, error);
+}
+
+void rer_options_free(rer_options *options)
+{
+    free(options);
+}
+
+/* A value is right where its text can be set. */
+rer_status rer_options_take(rer_options *options, const rer_options *given, rer_error *error)
+{
+    rer_options checked = {0};
+    char text[RER_OPTION_TEXT];
+    rer_status status = RER_OK;
+    *options = given != NULL ? *given : rer_options_default();
+    locale_t before = enter_c_locale();
+    for (int i = 0; status == RER_OK && given != NULL && i < ROWS; i++) {
+        put_row(&table[i], options, text, sizeof text);
+        status = set_row(&table[i], &checked, text, error);
+    }
+    leave_c_locale(before);
+    return status;
+}
+
+/* ---- the table ---------------------------------------------------------------------------- */
+
+int rer_options_count(void)
+{
+    return ROWS;
+}
+
+const rer_option_info *rer_options_info(int index)
+{
+    return index >= 0 && index < ROWS ? &table[index].info : NULL;
+}
+
+bool rer_option_is_for(const rer_option_info *info, const char *command)
+{
+    size_t length = strlen(command);
+    if (info->only_for == NULL || strncmp(info->only_for, "rer ", 4) != 0)
+        return true;
+    const char *name = info->only_for + 4;
+    return strncmp(name, command, length) == 0 && (name[length] == 0 || name[length] == ' ');
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+void rer_options_text(const rer_options *options, int index, char *text, int64_t size)
+{
+    locale_t before = enter_c_locale();
+    put_row(&table[index], options, text, size);
+    leave_c_locale(before);
+}
+
+/* The row of `name`; *options becomes `defaults` where there are none. */
+static rer_status find_value(const option_row **row, const rer_options **options, rer_options *defaults,
+                             const char *name, rer_error *error)
+{
+    rer_error_clear(error);
+    if (*options == NULL) {
+        *defaults = rer_options_default();
+        *options = defaults;
+    }
+    return find_row(row, name, error);
+}
+
+rer_status rer_options_get(const rer_options *options, const char *name, char *text, int64_t size, rer_error *error)
+{
+    const option_row *row = NULL;
+    rer_options defaults;
+    rer_status status = find_value(&row, &options, &defaults, name, error);
+    if (status == RER_OK && size > 0)
+        rer_options_text(options, (int)(row - table), text, size);
+    return status;
+}
+
+static rer_status fail_kind(const option_row *row, const char *kind, rer_error *error)
+{
+    return rer_fail(error, RER_BAD_USAGE, "--%s: its value (%s) cannot be read as %s; rer_options_get gives its text",
+                    row->info.name, row->info.is_flag ? "yes|no" : row->info.metavar, kind);
+}
+
+rer_status rer_options_get_integer(const rer_options *options, const char *name, int64_t *value, rer_error *error)
+{
+    const option_row *row = NULL;
+    rer_options defaults;
+    rer_status status = find_value(&row, &options, &defaults, name, error);
+    if (status != RER_OK)
+        return status;
+    if (row->kind == COUNT)
+        *value = *(const int32_t *)member_of(row, options);
+    else if (row->kind == WHOLE || row->kind == SIZE)
+        *value = *(const int64_t *)member_of(row, options);
+    else
+        return fail_kind(row, "a whole number", error);
+    return RER_OK;
+}
+
+static bool is_number_word(double value)
+{
+    for (int i = 0; i < N_WORDS; i++)
+        if (number_words[i].value == value)
+            return true;
+    return false;
+}
+
+rer_status rer_options_get_real(const rer_options *options, const char *name, double *value, rer_error *error)
+{
+    const option_row *row = NULL;
+    rer_options defaults;
+    int64_t whole = 0;
+    rer_status status = find_value(&row, &options, &defaults, name, error);
+    if (status != RER_OK)
+        return status;
+    if (row->kind == NUMBER || (row->kind == AMOUNT && !options->budget_percent)) {
+        double number = *(const double *)member_of(row, options);
+        *value = is_number_word(number) ? NAN : number;
+        return RER_OK;
+    }
+    if (rer_options_get_integer(options, name, &whole, NULL) != RER_OK)
+        return fail_kind(row, "a number", error);
+    *value = (double)whole;
+    return RER_OK;
+}
+
+rer_status rer_options_get_flag(const rer_options *options, const char *name, bool *value, rer_error *error)
+{
+    const option_row *row = NULL;
+    rer_options defaults;
+    rer_status status = find_value(&row, &options, &defaults, name, error);
+    if (status == RER_OK && row->kind != FLAG)
+        status = fail_kind(row, "yes or no", error);
+    if (status == RER_OK)
+        *value = *(const bool *)member_of(row, options);
+    return status;
 }
