@@ -10,7 +10,7 @@
  * copies, and data of few dimensions, where rows come near each other by chance, gets a smaller angle. */
 #include "detect/duplicates.h"
 
-#include "detect/features.h"
+#include "detect/pairs.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,9 +24,7 @@
 #define DEGREE (M_PI / 180)
 
 typedef struct search {
-    rer_features features;
-    int64_t blocks;
-    float *half;    /* [N] half the squared length; infinite for invalid rows */
+    rer_pairs pairs;
     int32_t *group; /* [N] union-find: towards the smallest row of the group */
     double limit;   /* of |a - b|^2 */
     int64_t sampled;
@@ -53,16 +51,16 @@ static void join(int32_t *group, int32_t a, int32_t b)
 
 static rer_status gather_sample(search *s, rer_error *error)
 {
-    const rer_run *run = s->features.run;
+    const rer_run *run = s->pairs.features.run;
     void *scratch = NULL;
     rer_status status =
-        rer_allocate((char **)&scratch, rer_features_scratch(&s->features, 1) + 64, 1, "sampled rows", error);
+        rer_allocate((char **)&scratch, rer_features_scratch(&s->pairs.features, 1) + 64, 1, "sampled rows", error);
     for (int64_t i = 0; status == RER_OK && i < s->sampled; i++) {
         const float *x = NULL;
         void *cursor = scratch;
         s->row[i] = i * run->N / s->sampled;
         s->nearest[i] = INFINITY;
-        status = rer_features_rows(&x, &s->features, s->row[i], 1, &cursor, error);
+        status = rer_features_rows(&x, &s->pairs.features, s->row[i], 1, &cursor, error);
         if (status == RER_OK)
             memcpy(s->x + i * run->D, x, (size_t)run->D * sizeof *x);
     }
@@ -74,19 +72,19 @@ static rer_status gather_sample(search *s, rer_error *error)
 static rer_status near_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     search *s = context;
-    const rer_run *run = s->features.run;
+    const rer_run *run = s->pairs.features.run;
     int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     const float *y = NULL;
     float *nearest = rer_carve(&scratch, s->sampled * (int64_t)sizeof *nearest);
     float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
-    rer_status status = rer_features_rows(&y, &s->features, first, count, &scratch, error);
+    rer_status status = rer_features_rows(&y, &s->pairs.features, first, count, &scratch, error);
     for (int64_t from = 0; status == RER_OK && from < s->sampled; from += TILE) {
         int64_t rows = rer_min(TILE, s->sampled - from);
         rer_multiply_f32(product, count, s->x + from * run->D, y, rows, count, run->D);
         for (int64_t i = 0; i < rows; i++) {
-            float best = INFINITY, half = s->half[s->row[from + i]];
+            float best = INFINITY, half = s->pairs.half[s->row[from + i]];
             for (int64_t j = 0; j < count; j++) {
-                float near = half + s->half[first + j] - product[i * count + j];
+                float near = half + s->pairs.half[first + j] - product[i * count + j];
                 if (near < best && first + j != s->row[from + i])
                     best = near;
             }
@@ -134,12 +132,12 @@ static double choose_angle(search *s)
 
 static rer_status find_angle(double *angle, search *s, rer_error *error)
 {
-    const rer_run *run = s->features.run;
+    const rer_run *run = s->pairs.features.run;
     s->sampled = rer_min(SAMPLE, run->N);
     rer_job job = {.stage = "finding copies",
                    .to = .2,
-                   .items = s->blocks,
-                   .scratch = rer_features_scratch(&s->features, rer_min(RER_BLOCK, run->N)) +
+                   .items = s->pairs.blocks,
+                   .scratch = rer_features_scratch(&s->pairs.features, rer_min(RER_BLOCK, run->N)) +
                               (TILE * RER_BLOCK + s->sampled) * (int64_t)sizeof(float) + 128,
                    .work = near_block,
                    .commit = commit_near,
@@ -175,48 +173,37 @@ static double squared_distance(const float *a, const float *b, int64_t D)
     return sum;
 }
 
-/* Products of row i of the first block with the second's [count]; from: the first that is no pair seen before. */
-static void take_row(const search *s, pair_forest *forest, int64_t i, int64_t from, int64_t count, const float *x,
-                     const float *y, const float *product)
+/* Row r of the tile with all of the second block's rows; in one block, with those that come after it. */
+static void take_row(const search *s, pair_forest *forest, const rer_pair_tile *tile, int64_t r)
 {
-    int64_t D = s->features.run->D;
-    int32_t second = forest->first[0] == forest->first[1] ? 0 : RER_BLOCK;
-    const float *half = s->half + forest->first[1];
-    float own = s->half[forest->first[0] + i];
-    for (int64_t j = from; j < count; j++) {
+    int64_t D = s->pairs.features.run->D, columns = tile->columns, i = tile->a + r - forest->first[0];
+    bool same = tile->i == tile->j;
+    const float *half = s->pairs.half + tile->b, *product = tile->product + r * columns;
+    float own = s->pairs.half[tile->a + r];
+    for (int64_t j = same ? i + 1 : 0; j < columns; j++) {
         float sum = own + half[j];
         if (!(sum - product[j] <= (float)(s->limit / 2) + FLOAT_SLACK * sum) || isinf(sum))
             continue;
-        int32_t a = (int32_t)i, b = second + (int32_t)j;
+        int32_t a = (int32_t)i, b = (same ? 0 : RER_BLOCK) + (int32_t)j;
         if (find_root(forest->group, a) != find_root(forest->group, b) &&
-            squared_distance(x + i * D, y + j * D, D) <= s->limit)
+            squared_distance(tile->x + r * D, tile->y + j * D, D) <= s->limit)
             join(forest->group, a, b);
     }
 }
 
-static rer_status search_pair(void *context, int64_t item, void *scratch, rer_error *error)
+static void begin_forest(void *own, int64_t i, int64_t j)
 {
-    const search *s = context;
-    const rer_run *run = s->features.run;
-    int64_t i = item % s->blocks, j = (i + item / s->blocks) % s->blocks, D = run->D;
-    int64_t rows = rer_min(RER_BLOCK, run->N - i * RER_BLOCK), columns = rer_min(RER_BLOCK, run->N - j * RER_BLOCK);
-    const float *x = NULL, *y = NULL;
-    pair_forest *forest = rer_carve(&scratch, sizeof *forest);
-    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
+    pair_forest *forest = own;
     forest->first[0] = i * RER_BLOCK;
     forest->first[1] = j * RER_BLOCK;
     for (int32_t k = 0; k < 2 * RER_BLOCK; k++)
         forest->group[k] = k;
-    rer_status status = rer_features_rows(&x, &s->features, forest->first[0], rows, &scratch, error);
-    if (status == RER_OK)
-        status = rer_features_rows(&y, &s->features, forest->first[1], columns, &scratch, error);
-    for (int64_t first = 0; status == RER_OK && first < rows; first += TILE) {
-        int64_t count = rer_min(TILE, rows - first);
-        rer_multiply_f32(product, columns, x + first * D, y, count, columns, D);
-        for (int64_t r = 0; r < count; r++)
-            take_row(s, forest, first + r, i == j ? first + r + 1 : 0, columns, x, y, product + r * columns);
-    }
-    return status;
+}
+
+static void search_tile(void *context, void *own, const rer_pair_tile *tile)
+{
+    for (int64_t r = 0; r < tile->rows; r++)
+        take_row(context, own, tile, r);
 }
 
 /* ---- 3. groups ---------------------------------------------------------------------------- */
@@ -269,68 +256,39 @@ static void number_groups(rer_result *result, search *s, group_facts *facts)
     }
 }
 
-static rer_status measure_block(void *context, int64_t item, void *scratch, rer_error *error)
-{
-    search *s = context;
-    const rer_run *run = s->features.run;
-    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
-    const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &s->features, first, count, &scratch, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        bool invalid = run->invalid[first + i] != 0;
-        s->group[first + i] = (int32_t)(first + i);
-        s->half[first + i] = invalid ? INFINITY : (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2);
-    }
-    return status;
-}
-
 static rer_status run_search(search *s, double *angle, rer_error *error)
 {
-    const rer_run *run = s->features.run;
-    int64_t block = rer_features_scratch(&s->features, rer_min(RER_BLOCK, run->N));
-    rer_job measure = {
-        .stage = "measuring rows", .items = s->blocks, .scratch = block, .work = measure_block, .context = s};
-    rer_job pairs = {.stage = "finding copies",
-                     .from = .2,
-                     .to = 1,
-                     .items = s->blocks * (s->blocks + 1) / 2,
-                     .scratch =
-                         2 * block + (int64_t)sizeof(pair_forest) + TILE * RER_BLOCK * (int64_t)sizeof(float) + 128,
-                     .work = search_pair,
-                     .commit = commit_pair,
-                     .context = s};
-    rer_status status = rer_pool_run(run->pool, &measure, error);
-    *angle = run->options->duplicates;
-    if (status == RER_OK && !(*angle >= 0))
+    rer_sweep sweep = {.stage = "finding copies",
+                       .from = .2,
+                       .to = 1,
+                       .own_bytes = sizeof(pair_forest),
+                       .begin = begin_forest,
+                       .take = search_tile,
+                       .commit = commit_pair,
+                       .context = s};
+    rer_status status = RER_OK;
+    *angle = s->pairs.features.run->options->duplicates;
+    if (!(*angle >= 0))
         status = find_angle(angle, s, error);
     s->limit = 4 * pow(sin(*angle * DEGREE / 2), 2);
-    return status == RER_OK ? rer_pool_run(run->pool, &pairs, error) : status;
+    return status == RER_OK ? rer_pairs_sweep(&s->pairs, &sweep, error) : status;
 }
 
 rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error *error)
 {
-    search s = {.blocks = rer_run_blocks(run)};
+    search s = {0};
     group_facts *facts = NULL;
-    if (run->N > INT32_MAX)
-        return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to search for duplicates; at most %d are",
-                        run->data->features.name, (long long)run->N, INT32_MAX);
-    rer_status status = rer_features_open(&s.features, run, true, true, error);
+    rer_status status = rer_pairs_open(&s.pairs, run, true, NULL, error);
+    rer_room rooms[] = {RER_ROOM(s.group, run->N), RER_ROOM(facts, run->N), RER_ROOM(result->duplicate, run->N)};
     if (status == RER_OK)
-        status = rer_features_keep(&s.features, NULL, run->N, error);
-    if (status == RER_OK)
-        status = rer_allocate(&s.half, run->N, sizeof *s.half, "duplicates", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s.group, run->N, sizeof *s.group, "duplicates", error);
-    if (status == RER_OK)
-        status = rer_allocate(&facts, run->N, sizeof *facts, "duplicates", error);
-    if (status == RER_OK)
-        status = rer_allocate(&result->duplicate, run->N, sizeof *result->duplicate, "duplicates", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "duplicates", error);
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+        s.group[row] = (int32_t)row;
     if (status == RER_OK)
         status = run_search(&s, &result->summary.duplicate_angle, error);
     if (status == RER_OK)
         number_groups(result, &s, facts);
-    rer_features_close(&s.features);
-    free(s.half);
+    rer_pairs_close(&s.pairs);
     free(s.group);
     free(s.row);
     free(s.x);

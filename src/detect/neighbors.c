@@ -6,7 +6,7 @@
  * A list is the same in whatever order the pairs are done: candidates are strictly ordered. */
 #include "detect/neighbors.h"
 
-#include "detect/features.h"
+#include "detect/pairs.h"
 
 #include <float.h>
 #include <math.h>
@@ -15,24 +15,16 @@
 
 #define SPARE 8
 #define CANDIDATES (RER_LISTED + SPARE)
-#define TILE 256 /* rows of A at a time: their products stay in the cache until both sides have seen them */
 #define STRETCH 64
 
 typedef struct search {
-    rer_features features;
-    int64_t blocks;
-    float *half;              /* [N] half the squared length; infinite for rows that are not searched among */
+    rer_pairs pairs;          /* of the rows that are searched among */
     float *worst;             /* [N] of the list, FLT_MAX while it is not full */
     int32_t *used;            /* [N] */
     rer_neighbor *candidates; /* [N, CANDIDATES] */
     pthread_mutex_t *locks;   /* [blocks] of the lists of a block's rows */
     rer_neighbor *list;       /* [N, RER_LISTED] */
 } search;
-
-static bool is_searched(const rer_run *run, int64_t row)
-{
-    return rer_run_has_label(run, row);
-}
 
 /* ---- 1. candidates -------------------------------------------------------------------------- */
 
@@ -49,7 +41,7 @@ static void offer(search *s, int64_t to, int64_t row, float distance)
 /* Products of row a with b..b+count-1, for the list of a. */
 static void offer_to_row(search *s, int64_t a, int64_t b, int64_t count, const float *product)
 {
-    const float *half = s->half + b;
+    const float *half = s->pairs.half + b;
     for (int64_t first = 0; first < count; first += STRETCH) {
         int64_t last = rer_min(first + STRETCH, count);
         float worst = s->worst[a];
@@ -66,7 +58,7 @@ static void offer_to_row(search *s, int64_t a, int64_t b, int64_t count, const f
 /* The same products, for the lists of b..b+count-1. */
 static void offer_row(search *s, int64_t a, int64_t b, int64_t count, const float *product)
 {
-    const float half = s->half[a], *worst = s->worst + b;
+    const float half = s->pairs.half[a], *worst = s->worst + b;
     for (int64_t first = 0; first < count; first += STRETCH) {
         int64_t last = rer_min(first + STRETCH, count);
         int hit = 0;
@@ -79,42 +71,22 @@ static void offer_row(search *s, int64_t a, int64_t b, int64_t count, const floa
     }
 }
 
-/* Pairs in an order in which those that are worked on at the same time share no block: item is
- * step * blocks + i, for the blocks i and i + step (around the end). */
-static int64_t count_pairs(int64_t blocks)
+/* The products of a tile, for the lists of both its blocks. */
+static void search_tile(void *context, void *own, const rer_pair_tile *tile)
 {
-    return blocks * (blocks + 1) / 2;
-}
-
-static rer_status search_pair(void *context, int64_t item, void *scratch, rer_error *error)
-{
+    (void)own;
     search *s = context;
-    const rer_run *run = s->features.run;
-    int64_t i = item % s->blocks, j = (i + item / s->blocks) % s->blocks, D = run->D;
-    int64_t a = i * RER_BLOCK, b = j * RER_BLOCK;
-    int64_t rows = rer_min(RER_BLOCK, run->N - a), columns = rer_min(RER_BLOCK, run->N - b);
-    void *cursor = scratch;
-    float *product = rer_carve(&cursor, TILE * RER_BLOCK * (int64_t)sizeof *product);
-    const float *x = NULL, *y = NULL;
-    rer_status status = rer_features_rows(&x, &s->features, a, rows, &cursor, error);
-    if (status == RER_OK)
-        status = rer_features_rows(&y, &s->features, b, columns, &cursor, error);
-    for (int64_t first = 0; status == RER_OK && first < rows; first += TILE) {
-        int64_t count = rer_min(TILE, rows - first);
-        rer_multiply_f32(product, columns, x + first * D, y, count, columns, D);
-        (void)pthread_mutex_lock(&s->locks[i]);
-        for (int64_t r = 0; r < count; r++)
-            offer_to_row(s, a + first + r, b, columns, product + r * columns);
-        (void)pthread_mutex_unlock(&s->locks[i]);
-        if (i == j)
-            continue; /* both orders of a pair are in its products */
-        (void)pthread_mutex_lock(&s->locks[j]);
-        for (int64_t r = 0; r < count; r++)
-            if (isfinite(s->half[a + first + r]))
-                offer_row(s, a + first + r, b, columns, product + r * columns);
-        (void)pthread_mutex_unlock(&s->locks[j]);
-    }
-    return status;
+    (void)pthread_mutex_lock(&s->locks[tile->i]);
+    for (int64_t r = 0; r < tile->rows; r++)
+        offer_to_row(s, tile->a + r, tile->b, tile->columns, tile->product + r * tile->columns);
+    (void)pthread_mutex_unlock(&s->locks[tile->i]);
+    if (tile->i == tile->j)
+        return; /* both orders of a pair are in its products */
+    (void)pthread_mutex_lock(&s->locks[tile->j]);
+    for (int64_t r = 0; r < tile->rows; r++)
+        if (isfinite(s->pairs.half[tile->a + r]))
+            offer_row(s, tile->a + r, tile->b, tile->columns, tile->product + r * tile->columns);
+    (void)pthread_mutex_unlock(&s->locks[tile->j]);
 }
 
 /* ---- 2. exactly ----------------------------------------------------------------------------- */
@@ -122,11 +94,11 @@ static rer_status search_pair(void *context, int64_t item, void *scratch, rer_er
 static rer_status refine_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     search *s = context;
-    const rer_run *run = s->features.run;
+    const rer_run *run = s->pairs.features.run;
     int64_t D = run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     void *cursor = scratch;
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &s->features, first, count, &cursor, error);
+    rer_status status = rer_features_rows(&x, &s->pairs.features, first, count, &cursor, error);
     for (int64_t i = first; status == RER_OK && i < first + count; i++) {
         rer_neighbor *list = s->list + i * RER_LISTED;
         const float *row = x + (i - first) * D;
@@ -136,7 +108,7 @@ static rer_status refine_block(void *context, int64_t item, void *scratch, rer_e
             void *row_cursor = cursor;
             const float *other = NULL;
             int32_t index = s->candidates[i * CANDIDATES + e].index;
-            status = rer_features_rows(&other, &s->features, index, 1, &row_cursor, error);
+            status = rer_features_rows(&other, &s->pairs.features, index, 1, &row_cursor, error);
             if (status == RER_OK) {
                 double distance = square - 2 * run->kernels->dot_f32(row, other, D) +
                                   run->kernels->dot_f32(other, other, D); /* of doubles: 0 for equal rows */
@@ -151,89 +123,61 @@ static rer_status refine_block(void *context, int64_t item, void *scratch, rer_e
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static rer_status measure_block(void *context, int64_t item, void *scratch, rer_error *error)
-{
-    search *s = context;
-    const rer_run *run = s->features.run;
-    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
-    const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &s->features, first, count, &scratch, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        s->worst[first + i] = FLT_MAX;
-        s->half[first + i] =
-            is_searched(run, first + i) ? (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2) : INFINITY;
-    }
-    return status;
-}
-
 static rer_status run_search(search *s, rer_error *error)
 {
-    int64_t block = rer_features_scratch(&s->features, rer_min(RER_BLOCK, s->features.run->N));
-    rer_pool *pool = s->features.run->pool;
-    rer_job measure = {
-        .stage = "measuring rows", .items = s->blocks, .scratch = block, .work = measure_block, .context = s};
-    rer_job pairs = {.stage = "finding neighbours",
-                     .to = .95,
-                     .items = count_pairs(s->blocks),
-                     .scratch = 2 * block + TILE * RER_BLOCK * (int64_t)sizeof(float) + 64,
-                     .work = search_pair,
-                     .context = s};
-    rer_job refine = {.stage = "finding neighbours",
+    const rer_features *features = &s->pairs.features;
+    rer_sweep sweep = {.stage = "finding neighbours", .to = .95, .take = search_tile, .context = s};
+    rer_job refine = {.stage = sweep.stage,
                       .from = .95,
                       .to = 1,
-                      .items = s->blocks,
-                      .scratch = block + rer_features_scratch(&s->features, 1),
+                      .items = s->pairs.blocks,
+                      .scratch = rer_features_scratch(features, rer_min(RER_BLOCK, features->run->N)) +
+                                 rer_features_scratch(features, 1),
                       .work = refine_block,
                       .context = s};
-    rer_status status = rer_pool_run(pool, &measure, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &pairs, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &refine, error);
-    return status;
+    rer_status status = rer_pairs_sweep(&s->pairs, &sweep, error);
+    return status == RER_OK ? rer_pool_run(features->run->pool, &refine, error) : status;
 }
 
 static rer_status allocate_search(search *s, int64_t N, rer_error *error)
 {
-    rer_status status = rer_allocate(&s->half, N, sizeof *s->half, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->worst, N, sizeof *s->worst, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->used, N, sizeof *s->used, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->candidates, N, CANDIDATES * (int64_t)sizeof *s->candidates, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->list, N, RER_LISTED * (int64_t)sizeof *s->list, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->locks, s->blocks, sizeof *s->locks, "neighbours", error);
-    for (int64_t i = 0; status == RER_OK && i < s->blocks; i++)
+    rer_room rooms[] = {
+        RER_ROOM(s->worst, N),
+        RER_ROOM(s->used, N),
+        RER_ROOM(s->candidates, N * CANDIDATES),
+        RER_ROOM(s->list, N * RER_LISTED),
+        RER_ROOM(s->locks, s->pairs.blocks),
+    };
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
+    for (int64_t i = 0; status == RER_OK && i < s->pairs.blocks; i++)
         (void)pthread_mutex_init(&s->locks[i], NULL);
+    for (int64_t row = 0; status == RER_OK && row < N; row++)
+        s->worst[row] = FLT_MAX;
     return status;
 }
 
 static void free_search(search *s)
 {
-    rer_features_close(&s->features);
-    for (int64_t i = 0; s->locks != NULL && i < s->blocks; i++)
+    for (int64_t i = 0; s->locks != NULL && i < s->pairs.blocks; i++)
         (void)pthread_mutex_destroy(&s->locks[i]);
     free(s->locks);
-    free(s->half);
+    rer_pairs_close(&s->pairs);
     free(s->worst);
     free(s->used);
     free(s->candidates);
     free(s->list);
 }
 
+static bool has_label(const rer_run *run, int64_t row)
+{
+    return rer_run_has_label(run, row);
+}
+
 rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_error *error)
 {
-    search s = {.blocks = rer_run_blocks(run)};
+    search s = {0};
     rer_neighbors made = {0};
-    if (run->N > INT32_MAX)
-        return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to search for neighbours; at most %d are",
-                        run->data->features.name, (long long)run->N, INT32_MAX);
-    rer_status status = rer_features_open(&s.features, run, true, false, error);
-    if (status == RER_OK)
-        status = rer_features_keep(&s.features, NULL, run->N, error);
+    rer_status status = rer_pairs_open(&s.pairs, run, false, has_label, error);
     if (status == RER_OK)
         status = allocate_search(&s, run->N, error);
     if (status == RER_OK)
@@ -242,7 +186,7 @@ rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_
         status = run_search(&s, error);
     if (status == RER_OK) {
         for (int64_t row = 0; row < run->N; row++)
-            made.among[row] = is_searched(run, row);
+            made.among[row] = rer_run_has_label(run, row);
         made.list = s.list;
         s.list = NULL;
         *neighbors = made;
@@ -256,7 +200,7 @@ rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_
 bool rer_neighbors_hold(const rer_neighbors *neighbors, const rer_run *run)
 {
     for (int64_t row = 0; neighbors->list != NULL && row < run->N; row++)
-        if ((neighbors->among[row] != 0) != is_searched(run, row))
+        if ((neighbors->among[row] != 0) != rer_run_has_label(run, row))
             return false;
     return neighbors->list != NULL;
 }

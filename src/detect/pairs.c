@@ -1,0 +1,110 @@
+/* A sweep of all pairs: item step * blocks + i has the blocks i and i + step (around the end). */
+#include "detect/pairs.h"
+
+#include <math.h>
+
+#define TILE 256 /* rows of A at a time: their products stay in the cache until all have seen them */
+
+typedef struct measuring {
+    rer_pairs *pairs;
+    bool (*takes_part)(const rer_run *run, int64_t row);
+} measuring;
+
+static rer_status measure_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const measuring *m = context;
+    const rer_run *run = m->pairs->features.run;
+    int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
+    const float *x = NULL;
+    rer_status status = rer_features_rows(&x, &m->pairs->features, first, count, &scratch, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        int64_t row = first + i;
+        bool part = run->invalid[row] == 0 && (m->takes_part == NULL || m->takes_part(run, row));
+        m->pairs->half[row] = part ? (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2) : INFINITY;
+    }
+    return status;
+}
+
+rer_status rer_pairs_open(rer_pairs *pairs, const rer_run *run, bool centred,
+                          bool (*takes_part)(const rer_run *run, int64_t row), rer_error *error)
+{
+    *pairs = (rer_pairs){.blocks = rer_run_blocks(run)};
+    if (run->N > INT32_MAX)
+        return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to compare with each other; at most %d are",
+                        run->data->features.name, (long long)run->N, INT32_MAX);
+    rer_status status = rer_features_open(&pairs->features, run, true, centred, error);
+    if (status == RER_OK)
+        status = rer_features_keep(&pairs->features, NULL, run->N, error);
+    if (status == RER_OK)
+        status = rer_allocate(&pairs->half, run->N, sizeof *pairs->half, "rows to compare", error);
+    if (status != RER_OK)
+        return status;
+    measuring m = {pairs, takes_part};
+    rer_job job = {.stage = "measuring rows",
+                   .items = pairs->blocks,
+                   .scratch = rer_features_scratch(&pairs->features, rer_min(RER_BLOCK, run->N)),
+                   .work = measure_block,
+                   .context = &m};
+    return rer_pool_run(run->pool, &job, error);
+}
+
+void rer_pairs_close(rer_pairs *pairs)
+{
+    rer_features_close(&pairs->features);
+    free(pairs->half);
+}
+
+typedef struct sweeping {
+    const rer_pairs *pairs;
+    const rer_sweep *sweep;
+} sweeping;
+
+static rer_status sweep_pair(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const sweeping *s = context;
+    const rer_features *features = &s->pairs->features;
+    int64_t blocks = s->pairs->blocks, D = features->run->D, N = features->run->N;
+    rer_pair_tile tile = {.i = item % blocks, .j = (item % blocks + item / blocks) % blocks};
+    int64_t first = tile.i * RER_BLOCK, rows = rer_min(RER_BLOCK, N - first);
+    void *own = s->sweep->own_bytes > 0 ? rer_carve(&scratch, s->sweep->own_bytes) : NULL;
+    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
+    const float *x = NULL;
+    tile.b = tile.j * RER_BLOCK;
+    tile.columns = rer_min(RER_BLOCK, N - tile.b);
+    tile.product = product;
+    rer_status status = rer_features_rows(&x, features, first, rows, &scratch, error);
+    if (status == RER_OK)
+        status = rer_features_rows(&tile.y, features, tile.b, tile.columns, &scratch, error);
+    if (status == RER_OK && s->sweep->begin != NULL)
+        s->sweep->begin(own, tile.i, tile.j);
+    for (int64_t from = 0; status == RER_OK && from < rows; from += TILE) {
+        tile.a = first + from;
+        tile.rows = rer_min(TILE, rows - from);
+        tile.x = x + from * D;
+        rer_multiply_f32(product, tile.columns, tile.x, tile.y, tile.rows, tile.columns, D);
+        s->sweep->take(s->sweep->context, own, &tile);
+    }
+    return status;
+}
+
+static rer_status commit_pair(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const sweeping *s = context;
+    return s->sweep->commit(s->sweep->context, item, scratch, error);
+}
+
+rer_status rer_pairs_sweep(const rer_pairs *pairs, const rer_sweep *sweep, rer_error *error)
+{
+    const rer_run *run = pairs->features.run;
+    sweeping s = {pairs, sweep};
+    rer_job job = {.stage = sweep->stage,
+                   .from = sweep->from,
+                   .to = sweep->to,
+                   .items = pairs->blocks * (pairs->blocks + 1) / 2,
+                   .scratch = 2 * rer_features_scratch(&pairs->features, rer_min(RER_BLOCK, run->N)) +
+                              sweep->own_bytes + TILE * RER_BLOCK * (int64_t)sizeof(float) + 128,
+                   .work = sweep_pair,
+                   .commit = sweep->commit != NULL ? commit_pair : NULL,
+                   .context = &s};
+    return rer_pool_run(run->pool, &job, error);
+}
