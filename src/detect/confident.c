@@ -381,22 +381,11 @@ static rer_status allocate_judging(judging *j, rer_error *error)
     rer_confident *out = j->out;
     int64_t N = j->run->N, C = j->run->C;
     rer_status status = rer_class_rows_make(&j->classes, j->run, error);
+    rer_room rooms[] = {RER_ROOM(j->cell_start, C + 1), RER_ROOM(out->own, N),      RER_ROOM(out->other, N),
+                        RER_ROOM(out->suggested, N),    RER_ROOM(out->guess, N),    RER_ROOM(out->agrees, N),
+                        RER_ROOM(out->flagged, N),      RER_ROOM(out->threshold, C)};
     if (status == RER_OK)
-        status = rer_allocate(&j->cell_start, C + 1, sizeof *j->cell_start, "the joint", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->own, N, sizeof *out->own, "probabilities", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->other, N, sizeof *out->other, "probabilities", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->suggested, N, sizeof *out->suggested, "suggestions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->guess, N, sizeof *out->guess, "guesses", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->agrees, N, sizeof *out->agrees, "guesses", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->flagged, N, sizeof *out->flagged, "flags", error);
-    if (status == RER_OK)
-        status = rer_allocate(&out->threshold, C, sizeof *out->threshold, "thresholds", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "probabilities", error);
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
         out->own[row] = out->other[row] = NAN;
         out->suggested[row] = out->guess[row] = -1;

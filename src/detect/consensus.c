@@ -243,18 +243,10 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
 static rer_status allocate_fit(fit *f, rer_problem *problem, rer_error *error)
 {
     int64_t C = f->C;
-    rer_status status = rer_allocate(&f->p, C, sizeof *f->p, "class shares", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->T, C * C, sizeof *f->T, "the transition matrix", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->dp, C, sizeof *f->dp, "class shares", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->dT, C * C, sizeof *f->dT, "the transition matrix", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->value, C, sizeof *f->value, "class shares", error);
-    if (status == RER_OK)
-        status =
-            rer_allocate(&problem->x, rer_problem_size(problem->n), sizeof *problem->x, "the transition matrix", error);
+    rer_room rooms[] = {RER_ROOM(f->p, C),     RER_ROOM(f->T, C * C),
+                        RER_ROOM(f->dp, C),    RER_ROOM(f->dT, C * C),
+                        RER_ROOM(f->value, C), RER_ROOM(problem->x, rer_problem_size(problem->n))};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class shares", error);
     return status;
 }
 

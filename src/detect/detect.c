@@ -161,11 +161,8 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
 {
     rer_verdict made = {.noise_rate = NAN};
     int64_t N = detection->run.N;
-    rer_status status = rer_allocate(&made.mistakenness, N, sizeof *made.mistakenness, "scores", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.suggested, N, sizeof *made.suggested, "suggestions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.flagged, N, sizeof *made.flagged, "flags", error);
+    rer_room rooms[] = {RER_ROOM(made.mistakenness, N), RER_ROOM(made.suggested, N), RER_ROOM(made.flagged, N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
         made.mistakenness[row] = NAN;
         made.suggested[row] = -1;

@@ -142,11 +142,9 @@ static rer_status find_angle(double *angle, search *s, rer_error *error)
                    .work = near_block,
                    .commit = commit_near,
                    .context = s};
-    rer_status status = rer_allocate(&s->row, s->sampled, sizeof *s->row, "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->nearest, s->sampled, sizeof *s->nearest, "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->x, s->sampled * run->D, sizeof *s->x, "sampled rows", error);
+    rer_room rooms[] = {RER_ROOM(s->row, s->sampled), RER_ROOM(s->nearest, s->sampled),
+                        RER_ROOM(s->x, s->sampled * run->D)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
     if (status == RER_OK)
         status = gather_sample(s, error);
     if (status == RER_OK)

@@ -296,17 +296,9 @@ static rer_status allocate_training(training *t, rer_problem *problems, int32_t 
     if (!rer_product(C, D + 1, &weights) || weights > INT64_MAX / 64 / A)
         return rer_fail(error, RER_SYSTEM, "%lld classes of %lld features are too many weights", (long long)C,
                         (long long)D);
-    rer_status status = rer_allocate(&model->weights, A * C * D, sizeof *model->weights, "weights", error);
-    if (status == RER_OK)
-        status = rer_allocate(&model->bias, A * C, sizeof *model->bias, "weights", error);
-    if (status == RER_OK)
-        status = rer_allocate(&t->sum, A * C * D, sizeof *t->sum, "gradients", error);
-    if (status == RER_OK)
-        status = rer_allocate(&t->bias_sum, A * C, sizeof *t->bias_sum, "gradients", error);
-    if (status == RER_OK)
-        status = rer_allocate(&t->loss, A, sizeof *t->loss, "gradients", error);
-    if (status == RER_OK)
-        status = rer_allocate(&t->in_folds, A, sizeof *t->in_folds, "folds", error);
+    rer_room rooms[] = {RER_ROOM(model->weights, A * C * D), RER_ROOM(model->bias, A * C), RER_ROOM(t->sum, A * C * D),
+                        RER_ROOM(t->bias_sum, A * C),        RER_ROOM(t->loss, A),         RER_ROOM(t->in_folds, A)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "gradients", error);
     /* While training, the weights at which the objective is wanted stand where the result will. */
     t->w = model->weights;
     t->bias = model->bias;

@@ -169,11 +169,8 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
                    .work = run_round,
                    .commit = commit_round,
                    .context = &r};
-    rer_status status = rer_allocate(&r.score, run->N, sizeof *r.score, "scores", error);
-    if (status == RER_OK)
-        status = rer_allocate(&r.flagged, run->N, sizeof *r.flagged, "flags", error);
-    if (status == RER_OK)
-        status = rer_allocate(&r.times, run->N, sizeof *r.times, "rounds", error);
+    rer_room rooms[] = {RER_ROOM(r.score, run->N), RER_ROOM(r.flagged, run->N), RER_ROOM(r.times, run->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)

@@ -127,13 +127,9 @@ rer_status rer_judge_classes(rer_result *result, rer_error *error)
 {
     rer_confusion *list = NULL;
     int64_t count = 0, wrong = 0, total = 0, *scored = NULL, *most = NULL, *predicted = NULL;
-    rer_status status = rer_allocate(&result->classes, result->C, sizeof *result->classes, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scored, result->C, sizeof *scored, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&most, result->C, sizeof *most, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&predicted, result->C, sizeof *predicted, "classes", error);
+    rer_room rooms[] = {RER_ROOM(result->classes, result->C), RER_ROOM(scored, result->C), RER_ROOM(most, result->C),
+                        RER_ROOM(predicted, result->C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
     if (status == RER_OK)
         status = rer_list_confusions(&list, &count, result, error);
     if (status == RER_OK)

@@ -96,11 +96,8 @@ static rer_status estimate(density *made, const rer_result *result, const float 
     int64_t points = wanted < POINTS_MOST ? rer_max(2, (int64_t)wanted) : POINTS_MOST;
     made->step = (made->right - made->left) / (double)(points - 1);
     int64_t reach = (int64_t)ceil(REACH * h / made->step);
-    rer_status status = rer_allocate(&made->values, points, sizeof(double), "a density", error);
-    if (status == RER_OK)
-        status = rer_allocate(&shares, points, sizeof(double), "a density", error);
-    if (status == RER_OK)
-        status = rer_allocate(&kernel, reach + 1, sizeof(double), "a density", error);
+    rer_room rooms[] = {RER_ROOM(made->values, points), RER_ROOM(shares, points), RER_ROOM(kernel, reach + 1)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a density", error);
     if (status == RER_OK) {
         made->points = points;
         for (int64_t i = 0; i <= reach; i++) {

@@ -93,11 +93,9 @@ static rer_status sort_by_group(detail_run *run, rer_grouping grouping, rer_erro
     const rer_group *groups = run->details->groups + rer_group_place(run->details, grouping, 0);
     int32_t count = groups_of(run->details, grouping);
     int64_t *next = NULL;
-    rer_status status = rer_allocate(&run->start[grouping], count + 1, sizeof(int64_t), "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&run->rows[grouping], result->N, sizeof(int64_t), "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&next, count, sizeof *next, "groups", error);
+    rer_room rooms[] = {RER_ROOM(run->start[grouping], count + 1), RER_ROOM(run->rows[grouping], result->N),
+                        RER_ROOM(next, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "groups", error);
     for (int32_t g = 0; status == RER_OK && g < count; g++) {
         next[g] = run->start[grouping][g];
         run->start[grouping][g + 1] = next[g] + groups[g].n;

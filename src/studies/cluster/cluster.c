@@ -118,11 +118,9 @@ static rer_status read_sample(void *context, int64_t item, void *scratch, rer_er
 static rer_status make_sample(cluster_run *cluster, int64_t K_most, rer_error *error)
 {
     int64_t D = cluster->run.D, count = rer_min(cluster->used, rer_max(SAMPLE_LEAST, SAMPLE_EACH * K_most));
-    rer_status status = rer_allocate(&cluster->picked, count, sizeof(int64_t), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&cluster->x, count * D, sizeof(float), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&cluster->square, count, sizeof(double), "sampled rows", error);
+    rer_room rooms[] = {RER_ROOM(cluster->picked, count), RER_ROOM(cluster->x, count * D),
+                        RER_ROOM(cluster->square, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
     if (status != RER_OK)
         return status;
     pick_rows(cluster, count);
@@ -439,11 +437,8 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
 {
     int64_t K = cluster->K, D = cluster->run.D;
     lloyd_pass pass = {.cluster = cluster};
-    rer_status status = rer_allocate(&pass.norm, K, sizeof(float), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass.sum, K * D, sizeof(double), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass.size, K, sizeof(int64_t), "clusters", error);
+    rer_room rooms[] = {RER_ROOM(pass.norm, K), RER_ROOM(pass.sum, K * D), RER_ROOM(pass.size, K)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     bool moves = true, emptied = false;
     for (int step = 0; status == RER_OK && moves; step++) {
         rer_job job = {
@@ -494,11 +489,8 @@ static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_
 {
     int32_t *labels = NULL, *place = NULL;
     sized_cluster *sized = NULL;
-    rer_status status = rer_allocate(&labels, data->N, sizeof *labels, "labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&place, cluster->K, sizeof *place, "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&sized, cluster->K, sizeof *sized, "clusters", error);
+    rer_room rooms[] = {RER_ROOM(labels, data->N), RER_ROOM(place, cluster->K), RER_ROOM(sized, cluster->K)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     for (int32_t k = 0; status == RER_OK && k < cluster->K; k++)
         sized[k].k = k;
     for (int64_t row = 0; status == RER_OK && row < data->N; row++)
