@@ -22,7 +22,8 @@ describe() {
     cmake -S "$1" -B "$folder/$2" -G "${CMAKE_GENERATOR:-Ninja}" --log-level=WARNING -DRER_TESTS=OFF \
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS="-O0 -ffile-prefix-map=$(realpath "$1")=." >/dev/null
     cmake --build "$folder/$2" --target rer >/dev/null
-    abidw --exported-interfaces-only --no-elf-needed --no-parameter-names --type-id-style hash --headers-dir "$1/include" --drop-private-types --no-show-locs --no-comp-dir-path --no-corpus-path \
+    abidw --exported-interfaces-only --headers-dir "$1/include" --drop-private-types --no-elf-needed --no-show-locs \
+        --no-comp-dir-path --no-corpus-path --no-parameter-names --type-id-style hash \
         "$folder/$2/librer.so" >"$folder/$2.abi"
 }
 
