@@ -69,16 +69,30 @@ add_library(rer SHARED)
 target_link_libraries(rer PRIVATE rer_objects)
 target_include_directories(rer INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_options(rer PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined)
-set_target_properties(rer PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set(RER_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/librer.map)
+target_link_options(rer PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined -Wl,--version-script=${RER_EXPORTS})
+# The number of the binary interface, which is not the version's: it changes where a program that was linked
+# before could not run any more, and RER_INTERFACE_SINCE with it.
+set(RER_INTERFACE 1)
+set(RER_INTERFACE_SINCE 0.2)
+set_target_properties(rer PROPERTIES VERSION ${RER_INTERFACE}.${PROJECT_VERSION} SOVERSION ${RER_INTERFACE}
+                      LINK_DEPENDS ${RER_EXPORTS})
 
-# Installation: library, header, find_package(rer), pkg-config, man page. The command has its own in cli/.
+# Installation: library, headers, find_package(rer), pkg-config, man page. The command has its own in cli/.
 include(CMakePackageConfigHelpers)
 set(RER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rer)
 install(TARGETS rer EXPORT rer LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/rer.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES include/rer.h include/rer_studies.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT rer NAMESPACE rer:: FILE rer-config.cmake DESTINATION ${RER_PACKAGE_DIR})
+# What is written for one version works with the later ones of the same major number, from the interface's first on.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rer-config-version.cmake COMPATIBILITY SameMajorVersion)
+file(READ ${PROJECT_BINARY_DIR}/rer-config-version.cmake rule)
+file(WRITE ${PROJECT_BINARY_DIR}/rer-config-version.cmake
+     "# Versions before ${RER_INTERFACE_SINCE} had another interface.\n"
+     "if(NOT PACKAGE_FIND_VERSION_RANGE AND PACKAGE_FIND_VERSION AND PACKAGE_FIND_VERSION VERSION_LESS "
+     "${RER_INTERFACE_SINCE})\n"
+     "    set(PACKAGE_VERSION ${PROJECT_VERSION})\n    set(PACKAGE_VERSION_COMPATIBLE FALSE)\n    return()\nendif()\n"
+     "${rule}")
 install(FILES ${PROJECT_BINARY_DIR}/rer-config-version.cmake DESTINATION ${RER_PACKAGE_DIR})
 
 # Paths in rer.pc are relative to where it lies, so that the prefix may be chosen when installing.

@@ -21,13 +21,10 @@
  *         return (int)error.status;
  *     }
  *
- * This header: data, the analysis, its results, models for new rows, options. Studies (sample size, noise,
- * comparisons, rows on other machines and more) are in rer_studies.h.
- *
  * Letters: N samples, D features, C classes. Every function that can fail returns a status. The error, if
- * one is given, is cleared at the start and filled on a failure with a message that names the place and the
- * remedy; outputs, and what was to be changed, are then as they were before. The library never prints, exits,
- * or touches signal handlers, and holds no state between calls: two analyses may run at once.
+ * one is given, is cleared at the start and filled on a failure with a message that names the file, the place
+ * and the remedy; outputs, and what was to be changed, are then as they were before. The library never prints,
+ * exits, or touches signal handlers, and holds no state between calls: two analyses may run at once.
  *
  * Who owns what: a function with a `**` first makes an object, which the caller frees with its _free (every
  * one accepts NULL). A `const` pointer that is returned belongs to the object that it was asked of, and lives
@@ -37,7 +34,10 @@
  * members at its end: take them one by one, never as an array. A struct of the caller's that begins with
  * `size` may grow too: set it to the sizeof of the struct, and what is not used to zero. rer_error,
  * rer_progress, rer_view, rer_seconds, rer_moments and rer_pair stay as they are. Enums get values at their
- * end only. */
+ * end only.
+ *
+ * In this order: data, the analysis, its results, models for new rows, options. Studies (sample size, noise,
+ * comparisons, rows on other machines and more) are in rer_studies.h. */
 #ifndef RER_H
 #define RER_H
 

@@ -219,15 +219,19 @@ static void remove_more(void)
 
 static rer_status scale(whole_job *job, rer_error *error)
 {
-    rer_options options = job->options;
+    rer_options *options = NULL;
     rer_scaling *scaling = NULL;
-    rer_status status = rer_options_set(&options, "sizes", "3,6", error);
-    options.repeats = 2;
+    rer_status status = rer_options_copy(&options, &job->options, error);
     if (status == RER_OK)
-        status = rer_scale(&scaling, job->data, &options, NULL, error);
+        status = rer_options_set(options, "sizes", "3,6", error);
+    if (status == RER_OK)
+        status = rer_options_set_integer(options, "repeats", 2, error);
+    if (status == RER_OK)
+        status = rer_scale(&scaling, job->data, options, NULL, error);
     if (status == RER_OK)
         status = rer_scaling_write(scaling, file_path("more"), error);
     rer_scaling_free(scaling);
+    rer_options_free(options);
     if (status == RER_OK)
         remove_more();
     return status;
