@@ -1,6 +1,6 @@
 """Does `rer analyze` find wrong labels as well as it should? A test with bars.
 
-    python bench/detection.py [--rer PATH] [--shared DIR]
+    python bench/detection.py [--rer PATH] [--data DIR]
 
 plants 10 % wrong labels (symmetric and asymmetric, seeds 0 1 2) in four sets
 of image features, takes the human labels of CIFAR-10N as they are, and prints
@@ -154,12 +154,12 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rer", metavar="PATH", help="the command (default: build/rer, "
                         "build/cli/rer, or rer on the PATH)")
-    parser.add_argument("--shared", metavar="DIR", default=os.path.join(ROOT, "..", "shared"),
-                        help="folder with data/*.npy (default: ../shared beside the project)")
+    parser.add_argument("--data", metavar="DIR", default=os.environ.get("RER_DATA", ""),
+                        help="folder with data/*.npy (default: $RER_DATA)")
     args = parser.parse_args()
-    data = os.path.join(os.path.abspath(args.shared), "data")
+    data = os.path.join(os.path.abspath(args.data), "data")
     if not os.path.isdir(data):
-        print("skipped: no data at", data)
+        print("skipped: no data; RER_DATA or --data names its folder")
         return 77
     bench = Bench(import_prototype(), find_command(args.rer), data)
     try:

@@ -112,7 +112,7 @@ class AgainstSvd(unittest.TestCase):
 
     def run_rer(self, *arguments, code=0):
         done = subprocess.run([COMMAND, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-                              timeout=300)
+                              timeout=1800)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 

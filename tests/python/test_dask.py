@@ -40,7 +40,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with distributed.Client(cluster) as client:
-        client.wait_for_workers(3, timeout=60)
+        client.wait_for_workers(3, timeout=1800)
         yield client
 
 

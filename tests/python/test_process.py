@@ -22,7 +22,7 @@ from conftest import clusters
 
 def run_python(code, *arguments, **options):
     return subprocess.run([sys.executable, "-B", "-c", textwrap.dedent(code), *map(str, arguments)],
-                          capture_output=True, text=True, timeout=300, **options)
+                          capture_output=True, text=True, timeout=1800, **options)
 
 
 def busy_data():
