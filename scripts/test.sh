@@ -6,7 +6,7 @@
 #                                 slow: the slow tests too, longer fuzzing, valgrind, speed
 # RER_DATA names the folder of the data that is not in the repository; without it their tests are left out.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 build=$(realpath -m "${BUILD:-build}")
 jobs=${JOBS:-$(nproc)}
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} CMAKE_BUILD_PARALLEL_LEVEL=$jobs

@@ -14,6 +14,10 @@ SOURCE = pathlib.Path(os.environ["RER_SOURCE"])
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes minutes; python.slow runs it, in make test-all")
+
+
 def clusters(n=300, d=8, classes=3, seed=0, planted=0, dtype="f4"):
     """Well separated classes; the labels of the first `planted` rows are moved on by one."""
     random = np.random.default_rng(seed)
