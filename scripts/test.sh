@@ -54,7 +54,7 @@ suite() {
     printf '\n== %s ==\n' "$name"
     if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
                -DRER_PYTHON="$build/venv/bin/python" "$@" &&
-           { [ -n "${without_build:-}" ] || cmake --build "$folder" -- --quiet; }; }; then
+           { [ ${#targets[@]} = 0 ] || cmake --build "$folder" --target "${targets[@]}" -- --quiet; }; }; then
         echo "The $name build failed."
         unrun+=("$name")
         return
@@ -65,18 +65,24 @@ suite() {
 }
 
 run=(env)
+targets=(all)
 module=(-DRER_PYTHON_MODULE=ON -DPython_EXECUTABLE="$build/venv/bin/python")
 if wants test; then
     suite release "$build" "lint|$excluded" -- "${module[@]}"
 fi
 if wants deep; then
-    without_build=1 suite lint "$build" "$excluded" -L '^lint$' -- "${module[@]}"
+    targets=() # clang-tidy needs no build
+    suite lint "$build" "$excluded" -L '^lint$' -- "${module[@]}"
+    targets=(all)
     suite asan "$build/asan" "once|$excluded" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
     # ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
     ! setarch -R true 2>/dev/null || run=(setarch -R)
-    suite tsan "$build/tsan" "once|$excluded" -R 'threads|pool' -- \
+    mapfile -t targets < <(cd tests && find ./* -name test_threads.c -o -name test_pool.c |
+                           sed -E 's|^\./(.*)/test_(.*)\.c|test.\1.\2|')
+    suite tsan "$build/tsan" "once|$excluded" -R '\.(threads|pool)$' -- \
         -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
     run=(env)
+    targets=(all)
     CC=clang suite fuzz "$build/fuzz" "$excluded" "${longer[@]}" -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
 fi
 if wants slow; then
