@@ -8,14 +8,15 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-all bench bench-detection wheel format install clean packages
+.PHONY: help build demo test test-deep test-all bench bench-detection wheel format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
 	@echo 'make build     the command, $(BUILD)/cli/rer, and the library'
 	@echo 'make install   into PREFIX ($(PREFIX))'
-	@echo 'make test      all tests, again under sanitizers, short fuzzing, format and lint'
-	@echo 'make test-all  the slow tests too: detection bars, speed, longer fuzzing, valgrind'
+	@echo 'make test      the tests, a few minutes; RER_DATA=DIR: those too that need more data'
+	@echo 'make test-deep again under sanitizers, short fuzzing, format and lint'
+	@echo 'make test-all  both, and the slow tests: detection bars, speed, longer fuzzing, valgrind'
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
@@ -38,10 +39,13 @@ demo: build
 	@scripts/demo.sh $(BUILD)/cli/rer $(OUT)
 
 test:
-	@scripts/test.sh
+	@scripts/test.sh test
+
+test-deep:
+	@scripts/test.sh deep
 
 test-all:
-	@scripts/test.sh --all
+	@scripts/test.sh test deep slow
 
 bench:
 	@scripts/install-packages.sh build test
@@ -60,7 +64,7 @@ bench-detection: build
 	@$(BUILD)/venv-bench/bin/python bench/natural.py --rer $(BUILD)/cli/rer
 
 format:
-	@scripts/install-packages.sh test
+	@scripts/install-packages.sh test-deep
 	@scripts/sources.sh | xargs clang-format -i
 
 install: build

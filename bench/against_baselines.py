@@ -1,6 +1,6 @@
 """How much faster are our detectors than the Python packages that people run for them?
 
-    python3 bench/against_baselines.py [--detectors PATH] [--python PATH] [--shared DIR] [--only NAME,...]
+    python3 bench/against_baselines.py [--detectors PATH] [--python PATH] [--data DIR] [--only NAME,...]
 
 Whole processes from the same files (float16 features) to the verdict, two threads each, one run of the other
 side, the median of three of ours, on CIFAR-10N (one person's labels), food10 and dtd:
@@ -122,12 +122,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--detectors", default=os.path.join(ROOT, "build", "bench", "bench", "bench.detectors"))
     parser.add_argument("--python")
-    parser.add_argument("--shared", default=os.path.join(ROOT, "..", "shared"))
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""))
     parser.add_argument("--only", default="confident,knn,simifeat,zeroshot")
     arguments = parser.parse_args()
-    folder = os.path.join(arguments.shared, "data")
+    folder = os.path.join(arguments.data, "data")
     if not os.path.isfile(os.path.join(folder, "cifar10_effnet_X.npy")):
-        print("skipped: no data in %s" % folder)
+        print("skipped: no data; RER_DATA or --data names its folder")
         return 77
     if not os.path.isfile(arguments.detectors):
         sys.exit("no program at %s: build it (-DRER_BENCH=ON), or name it with --detectors" % arguments.detectors)

@@ -1,6 +1,6 @@
 """How much faster is `rer analyze` than what people run today? Whole processes, two threads each.
 
-    python3 bench/against_cleanlab.py [--rer PATH] [--python PATH] [--shared DIR]
+    python3 bench/against_cleanlab.py [--rer PATH] [--python PATH] [--data DIR]
 
 On CIFAR-10N (EfficientNet features of 10,000 pictures, one person's label for each): scikit-learn's
 LogisticRegression(max_iter=1000) on the raw features, 5 folds, then cleanlab's find_label_issues,
@@ -54,12 +54,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rer", default=os.path.join(ROOT, "build", "cli", "rer"))
     parser.add_argument("--python")
-    parser.add_argument("--shared", default=os.path.join(ROOT, "..", "shared"))
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""))
     arguments = parser.parse_args()
-    features = os.path.join(arguments.shared, "data", "cifar10_effnet_X.npy")
-    labels = os.path.join(arguments.shared, "data", "cifar10_effnet_human_random1.npy")
+    features = os.path.join(arguments.data, "data", "cifar10_effnet_X.npy")
+    labels = os.path.join(arguments.data, "data", "cifar10_effnet_human_random1.npy")
     if not os.path.isfile(features) or not os.path.isfile(labels):
-        print("skipped: no %s" % features)
+        print("skipped: no data; RER_DATA or --data names its folder")
         return 77
     if not os.path.isfile(arguments.rer):
         sys.exit("no command at %s: build it, or name it with --rer" % arguments.rer)

@@ -1,6 +1,6 @@
 """The autoencoder beside what the paper's code runs: umap-learn's ParametricUMAP on TensorFlow.
 
-    python bench/against_tensorflow.py [--rer PATH] [--shared DIR] [--venv DIR] [--rounds N] [SET...]
+    python bench/against_tensorflow.py [--rer PATH] [--data DIR] [--venv DIR] [--rounds N] [SET...]
 
 Both train one network for each class of food10 and dtd (10 % of the labels wrong, as in the golden
 runs), with the same settings, graph, batches and early stopping, and then take every sample's error
@@ -106,9 +106,9 @@ def make_environment(path):
         return None
 
 
-def save_labels(python, shared, run, path):
+def save_labels(python, measured, run, path):
     code = "import sys, numpy as np; np.save(sys.argv[2], np.load(sys.argv[1])['y_noisy'].astype('i4'))"
-    subprocess.run([python, "-c", code, os.path.join(shared, "reference", run + ".npz"), path], check=True)
+    subprocess.run([python, "-c", code, os.path.join(measured, "reference", run + ".npz"), path], check=True)
 
 
 def run_tensorflow(python, features, labels):
@@ -130,12 +130,12 @@ def run_rer(rer, features, labels):
     return time.time() - start
 
 
-def measure(name, python, rer, shared, rounds):
+def measure(name, python, rer, measured, rounds):
     run = SETS[name]
-    features = os.path.join(shared, "data", run.split(".")[0] + "_X.npy")
+    features = os.path.join(measured, "data", run.split(".")[0] + "_X.npy")
     with tempfile.TemporaryDirectory(prefix="rer-tensorflow-") as folder:
         labels = os.path.join(folder, "y.npy")
-        save_labels(python, shared, run, labels)
+        save_labels(python, measured, run, labels)
         pairs = [(run_rer(rer, features, labels), run_tensorflow(python, features, labels)) for _ in range(rounds)]
     ours = statistics.median(pair[0] for pair in pairs)
     theirs, whole = (statistics.median(pair[1][key] for pair in pairs) for key in ("seconds", "whole"))
@@ -154,17 +154,17 @@ def main():
     parser = argparse.ArgumentParser(description="Training speed beside ParametricUMAP on TensorFlow.")
     parser.add_argument("sets", nargs="*", metavar="SET", help="food10, dtd (default: both)")
     parser.add_argument("--rer", default=os.path.join(ROOT, "build", "cli", "rer"))
-    parser.add_argument("--shared", default=os.path.join(ROOT, "..", "shared"))
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""))
     parser.add_argument("--venv", default=os.path.join(ROOT, "build", "tensorflow"))
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    if not os.path.isdir(os.path.join(given.shared, "data")):
-        print("SKIPPED: no data at", given.shared)
+    if not os.path.isdir(os.path.join(given.data, "data")):
+        print("SKIPPED: no data; RER_DATA or --data names its folder")
         return 77
     python = make_environment(given.venv)
     if python is None:
         return 77
-    met = [measure(name, python, given.rer, given.shared, given.rounds) for name in given.sets or SETS]
+    met = [measure(name, python, given.rer, given.data, given.rounds) for name in given.sets or SETS]
     return 0 if all(met) else 1
 
 

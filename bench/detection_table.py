@@ -1,8 +1,8 @@
 """The tables of docs/detection.md: every detector on five sets of image features.
 
-    python bench/detection_table.py [--rer PATH] [--shared DIR] [--out DIR] [--only NAME,...] [--check]
+    python bench/detection_table.py [--rer PATH] [--data DIR] [--out DIR] [--only NAME,...] [--check]
 
-runs `rer bench` with its defaults on each set of ../shared/data (symmetric, asymmetric and confidence noise,
+runs `rer bench` with its defaults on each set of measured features (symmetric, asymmetric and confidence noise,
 5 to 30 %, three seeds), and on the five files of CIFAR-10N labels, one run for each set and kind of
 noise. A run whose bench.json is in --out already is not repeated: remove the folder to measure again. Then
 the tables in docs/detection.md are replaced (once all runs are there); the text between them stays. With --check nothing is run or
@@ -291,20 +291,20 @@ def fill(text, r):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rer", metavar="PATH", help="the command (default: build/cli/rer, or rer on the PATH)")
-    parser.add_argument("--shared", metavar="DIR", default=ROOT / ".." / "shared", type=pathlib.Path,
-                        help="folder with data/*.npy (default: ../shared beside the project)")
+    parser.add_argument("--data", metavar="DIR", default=os.environ.get("RER_DATA", ""), type=pathlib.Path,
+                        help="folder with data/*.npy (default: $RER_DATA)")
     parser.add_argument("--out", metavar="DIR", default=ROOT / "out" / "detection", type=pathlib.Path,
                         help="folder for the results of rer bench (default: out/detection)")
     parser.add_argument("--only", metavar="NAME,...", help="run these sets alone: " + ",".join(SETS))
     parser.add_argument("--check", action="store_true", help="say which bars hold; run and write nothing")
     arguments = parser.parse_args()
-    data = arguments.shared.resolve() / "data"
+    data = arguments.data.resolve() / "data"
     only = arguments.only.split(",") if arguments.only else None
     if only and not set(only) <= set(SETS):
         sys.exit("--only: there are %s" % ", ".join(SETS))
     if not arguments.check:
         if not data.is_dir():
-            print("skipped: no data at", data)
+            print("skipped: no data; RER_DATA or --data names its folder")
             return 77
         run_all(find_command(arguments.rer), data, arguments.out, only)
     results = Results(arguments.out)

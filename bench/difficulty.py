@@ -1,8 +1,8 @@
-"""Does `difficulty` say how hard a data set is? Data sets made from ../shared/data: whole ones, random subsets of
+"""Does `difficulty` say how hard a data set is? Data sets made from measured features: whole ones, random subsets of
 their classes, classes of unequal size, planted and human label noise, labels at random. For each, the 5-fold error of a
 linear probe (scikit-learn) on the labels as given, and what rer gives; then the rank correlation of the two.
 
-    python bench/difficulty.py [--rer build/cli/rer] [--shared ../shared] [--quick] [--csv FILE]
+    python bench/difficulty.py [--rer build/cli/rer] [--data DIR] [--quick] [--csv FILE]
 
 --quick takes food10 and dtd alone. Fails where difficulty is not as good as it should be."""
 import argparse
@@ -114,13 +114,13 @@ def candidates(command, folder, X, y):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rer", default="build/cli/rer")
-    parser.add_argument("--shared", default="../shared", type=pathlib.Path)
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""), type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--csv")
     options = parser.parse_args()
-    data = options.shared / "data"
+    data = options.data / "data"
     if not data.exists():
-        print(f"skipped: {data} is missing")
+        print("skipped: no data; RER_DATA or --data names its folder")
         sys.exit(77)
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """The natural part of docs/detection.md: labels as people left them, nothing planted, and what better judges say.
 
-    python bench/natural.py [--rer PATH] [--shared DIR] [--out DIR] [--only NAME,...] [--check]
+    python bench/natural.py [--rer PATH] [--data DIR] [--out DIR] [--only NAME,...] [--check]
 
 The judges: for Fashion-MNIST (Debian's package dataset-fashion-mnist) a network that has not seen the picture
 and gives its label less than .2; for 20 Newsgroups people who did not confirm the label; for CIFAR-10N, the
@@ -16,6 +16,7 @@ import argparse
 import csv
 import gzip
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -312,19 +313,19 @@ def fill(text, r):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rer", metavar="PATH", help="the command (default: build/cli/rer, or rer on the PATH)")
-    parser.add_argument("--shared", metavar="DIR", default=ROOT / ".." / "shared", type=pathlib.Path,
-                        help="folder with data/natural (default: ../shared beside the project)")
+    parser.add_argument("--data", metavar="DIR", default=os.environ.get("RER_DATA", ""), type=pathlib.Path,
+                        help="folder with data/natural (default: $RER_DATA)")
     parser.add_argument("--out", metavar="DIR", default=ROOT / "out" / "natural", type=pathlib.Path,
                         help="folder for the results of rer analyze (default: out/natural)")
     parser.add_argument("--only", metavar="NAME,...", help="run these parts alone: " + ",".join(PARTS))
     parser.add_argument("--check", action="store_true", help="say which bars hold; run and write nothing")
     arguments = parser.parse_args()
-    data = arguments.shared.resolve() / "data"
+    data = arguments.data.resolve() / "data"
     only = set(arguments.only.split(",") if arguments.only else PARTS)
     if not only <= set(PARTS):
         sys.exit("--only: there are %s" % ", ".join(PARTS))
     if np is None or not (data / "natural").is_dir():
-        print("skipped: no numpy" if np is None else "skipped: no data at %s" % (data / "natural"))
+        print("skipped: no numpy" if np is None else "skipped: no data; RER_DATA or --data names its folder")
         return 77
     if not FASHION.is_dir():
         print("without Fashion-MNIST: no data at", FASHION)

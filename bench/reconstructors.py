@@ -1,8 +1,8 @@
 """The four reconstructors side by side, beside the released code's own runs.
 
-    python bench/reconstructors.py [--rer COMMAND] [--shared DIR] [--sets dtd,food10] [--only centroid,...]
+    python bench/reconstructors.py [--rer COMMAND] [--data DIR] [--sets dtd,food10] [--only centroid,...]
 
-For each data set of ../shared/data and each kind of mistakes (10 % symmetric and asymmetric, seed 0, and
+For each set of measured features and each kind of mistakes (10 % symmetric and asymmetric, seed 0, and
 people's for cifar10): chi, the noise rate, AUROC of chi and of mistakenness, F1 at the threshold (.5; the
 paper's for published) and seconds of the whole command. Prints a Markdown table.
 """
@@ -48,10 +48,10 @@ def run(command, X, y, bad, name):
             f1(flagged, bad), seconds)
 
 
-def golden_rows(shared, file, kind, bad):
+def golden_rows(measured, file, kind, bad):
     for pair, label in (("neg", "released code"), ("intended", "released code, intended curve"),
                         ("pos", "released code, a 1.577 b .895")):
-        path = os.path.join(shared, "reference", f"{file}.{GOLDEN.get(kind, '?')}.{pair}.npz")
+        path = os.path.join(measured, "reference", f"{file}.{GOLDEN.get(kind, '?')}.{pair}.npz")
         if os.path.exists(path):
             g = np.load(path)
             yield label, (g["chi_avg"], g["eta_est"], g["auroc"], np.nan, g["f1"], g["sec"])
@@ -66,17 +66,17 @@ def show(data, kind, name, values):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rer", default=os.path.join(HERE, "..", "build", "cli", "rer"))
-    parser.add_argument("--shared", default=os.path.join(HERE, "..", "..", "shared"))
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""))
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--only", default=";".join(RUNS), help="names separated by ;")
     options = parser.parse_args()
-    if not os.path.isdir(os.path.join(options.shared, "data")):
-        print("skipped: no data at", options.shared)
+    if not os.path.isdir(os.path.join(options.data, "data")):
+        print("skipped: no data; RER_DATA or --data names its folder")
         return 77
     print("| data | mistakes | reconstructor | chi | noise rate | AUROC chi | AUROC mistakenness | F1 | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
     for data in options.sets.split(","):
-        base = os.path.join(options.shared, "data", SETS[data])
+        base = os.path.join(options.data, "data", SETS[data])
         X, true = base + "_X.npy", np.load(base + "_y.npy")
         labels = {kind: noise(true, kind, .1, 0) for kind in ("symmetric", "asymmetric")}
         if data == "cifar10":
@@ -84,7 +84,7 @@ def main():
         for kind, y in labels.items():
             for name in options.only.split(";"):
                 show(data, kind, name, run(options.rer, X, y, y != true, name))
-            for name, values in golden_rows(options.shared, SETS[data], kind, y != true):
+            for name, values in golden_rows(options.data, SETS[data], kind, y != true):
                 show(data, kind, name, values)
     return 0
 

@@ -1,9 +1,9 @@
 """What the research code released with the paper really does, measured again.
 
-    python bench/released_code_evidence.py [--shared DIR]
+    python bench/released_code_evidence.py [--data DIR]
 
 needs numpy and scipy, uses umap-learn where it is installed, and prints four
-tables; it writes no file. DIR (default ../shared) holds data/*.npy, the
+tables; it writes no file. DIR (default $RER_DATA) holds data/*.npy, the
 features, and reference/*.neg.npz, what the released code returned on them.
 
 1. The curve 1 / (1 + a d^2b) that umap-learn fits for spread 25, min_dist 24
@@ -85,11 +85,11 @@ def first_latents(X, rng):
     return X
 
 
-def show_nan(shared, name="food10_clip_b32"):
+def show_nan(measured, name="food10_clip_b32"):
     print("\n2. log1p(a d^2b), in single precision")
     d = np.arange(1, 3001, dtype=np.float32) / np.float32(1000)
     pairs = [unconstrained_fit(25., 24.)[:2], *RELEASED_PAIRS, well_posed_fit(25., 24.)]
-    X, y = minmax(load(shared, name + "_X")), load(shared, name + "_y")
+    X, y = minmax(load(measured, name + "_X")), load(measured, name + "_y")
     rng = np.random.default_rng(0)
     X = X[y == 0]
     i, j = np.nonzero(edge_counts(X))
@@ -111,8 +111,8 @@ def show_nan(shared, name="food10_clip_b32"):
 
 # ---- 3. the constant ------------------------------------------------------
 
-def load(shared, name):
-    return np.load(os.path.join(shared, "data", name + ".npy"))
+def load(measured, name):
+    return np.load(os.path.join(measured, "data", name + ".npy"))
 
 
 def minmax(X):
@@ -227,8 +227,8 @@ def left_out_errors(X, y, a=.1):
     return d2.T
 
 
-def show_runs(shared):
-    paths = sorted(glob.glob(os.path.join(shared, "reference", "*.neg.npz")))
+def show_runs(measured):
+    paths = sorted(glob.glob(os.path.join(measured, "reference", "*.neg.npz")))
     print("\n3. the released code's errors against the constant alone, and "
           "4. AUROC for wrong labels")
     print("   %-30s %5s  %-17s  %-17s  %s" % ("", "", "class mean", "edge-weighted",
@@ -241,8 +241,8 @@ def show_runs(shared):
         run = os.path.basename(path)[:-len(".neg.npz")]
         name = run.split(".")[0]
         golden = np.load(path)
-        y, E, X = golden["y_noisy"], golden["error"], load(shared, name + "_X")
-        bad = y != load(shared, name + "_y")
+        y, E, X = golden["y_noisy"], golden["error"], load(measured, name + "_X")
+        bad = y != load(measured, name + "_y")
         U = minmax(X)
         counts = [edge_counts(U[y == c]) for c in range(len(E))]
         row = []
@@ -266,18 +266,17 @@ def show_runs(shared):
 
 
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description="Repeats the measurements behind docs/methods.md, "
                                                  "'What the released research code does'.")
-    parser.add_argument("--shared", default=os.path.join(here, "..", "..", "shared"),
-                        help="folder with data/ and reference/ (default: %(default)s)")
-    shared = parser.parse_args().shared
+    parser.add_argument("--data", default=os.environ.get("RER_DATA", ""),
+                        help="folder with data/ and reference/ (default: $RER_DATA)")
+    measured = parser.parse_args().data
     show_curve()
-    if not glob.glob(os.path.join(shared, "reference", "*.neg.npz")):
-        print("skipped: no data at", shared)
+    if not glob.glob(os.path.join(measured, "reference", "*.neg.npz")):
+        print("skipped: no data; RER_DATA or --data names its folder")
         return 77
-    show_nan(shared)
-    show_runs(shared)
+    show_nan(measured)
+    show_runs(measured)
     return 0
 
 

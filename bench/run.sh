@@ -3,7 +3,7 @@
 #     bench/run.sh [--quick]      --quick leaves out what takes minutes
 # BUILD names the build folder (build/bench), PYTHON one that has scikit-learn and cleanlab.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 build=$(realpath -m "${BUILD:-build/bench}")
 quick=()
 if [ "${1:-}" = --quick ]; then

@@ -1,32 +1,50 @@
 #!/usr/bin/env bash
-# The whole test, from a bare machine on: packages, Python, four builds, their tests. Every suite
-# runs even where one before it failed; the last line counts over all of them.
-#     scripts/test.sh [--all]      --all: the slow tests too
+# Tests from a bare machine on: packages, Python, builds, then the suites. Every suite runs even where
+# one before it failed; the last line counts over all of them.
+#     scripts/test.sh KIND...     test: the release build, without its slow tests
+#                                 deep: sanitizers, fuzzing, form and warnings of the sources
+#                                 slow: the slow tests too, longer fuzzing, valgrind, speed
+# RER_DATA names the folder of the data that is not in the repository; without it their tests are left out.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 build=$(realpath -m "${BUILD:-build}")
 jobs=${JOBS:-$(nproc)}
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} CMAKE_BUILD_PARALLEL_LEVEL=$jobs
-groups="build demo test"
-slow="|slow"
+kinds=" ${*:-test} "
+wants() { [[ $kinds == *" $1 "* ]]; }
+
+excluded=none
+if [ -z "${RER_DATA:-}" ]; then
+    excluded=data
+elif [ -d "$RER_DATA/data" ]; then
+    RER_DATA=$(realpath "$RER_DATA")
+    export RER_DATA
+else
+    echo "RER_DATA: there is no folder $RER_DATA/data." >&2
+    exit 2
+fi
 longer=()
-if [ "${1:-}" = --all ]; then
-    groups="$groups test-all"
-    slow=""
+if wants slow; then
     longer=(--repeat until-fail:12) # each run starts from what the one before has found
+else
+    excluded="$excluded|slow"
 fi
 
-# shellcheck disable=SC2086
-scripts/install-packages.sh $groups || exit
+packages=(build demo test)
+! wants deep || packages+=(test-deep)
+! wants slow || packages+=(test-all)
+scripts/install-packages.sh "${packages[@]}" || exit
 scripts/venv.sh "$build/venv" scripts/requirements-test.txt || exit
+! wants test || scripts/venv.sh "$build/venv-package" scripts/requirements-package.txt || exit
 results=$build/results
 rm -rf "$results"
 mkdir -p "$results"
 unrun=()
 
+# A hang ends after an hour; nothing shorter, which a busy machine could break.
 # suite NAME FOLDER EXCLUDED-LABELS [CTEST OPTION...] -- [CMAKE OPTION...]
 suite() {
-    local name=$1 folder=$2 excluded=$3 ctest_options=()
+    local name=$1 folder=$2 labels=$3 ctest_options=()
     shift 3
     while [ "$1" != -- ]; do
         ctest_options+=("$1")
@@ -36,43 +54,54 @@ suite() {
     printf '\n== %s ==\n' "$name"
     if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
                -DRER_PYTHON="$build/venv/bin/python" "$@" &&
-           cmake --build "$folder" -- --quiet; }; then
+           { [ ${#targets[@]} = 0 ] || cmake --build "$folder" --target "${targets[@]}" -- --quiet; }; }; then
         echo "The $name build failed."
         unrun+=("$name")
         return
     fi
-    "${run[@]}" ctest --test-dir "$folder" --output-on-failure -j "$jobs" -LE "^($excluded)\$" "${ctest_options[@]}" \
-        --output-junit "$results/$name.xml"
+    "${run[@]}" ctest --test-dir "$folder" --output-on-failure --timeout 3600 -j "$jobs" -LE "^($labels)\$" \
+        "${ctest_options[@]}" --output-junit "$results/$name.xml"
     [ -f "$results/$name.xml" ] || unrun+=("$name")
 }
 
-without=none
-if [ ! -d ../shared/data ]; then
-    without=shared
+run=(env)
+targets=(all)
+module=(-DRER_PYTHON_MODULE=ON -DPython_EXECUTABLE="$build/venv/bin/python")
+if wants test; then
+    suite release "$build" "lint|$excluded" -- "${module[@]}"
 fi
-run=(env)
-suite release "$build" "$without$slow" -- -DRER_PYTHON_MODULE=ON -DPython_EXECUTABLE="$build/venv/bin/python"
-suite asan "$build/asan" "once|$without$slow" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
-# ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
-! setarch -R true 2>/dev/null || run=(setarch -R)
-suite tsan "$build/tsan" "once|$without$slow" -R 'threads|pool' -- \
-    -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
-run=(env)
-CC=clang suite fuzz "$build/fuzz" "$without$slow" "${longer[@]}" -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
-if [ -z "$slow" ]; then
+if wants deep; then
+    targets=() # clang-tidy needs no build
+    suite lint "$build" "$excluded" -L '^lint$' -- "${module[@]}"
+    targets=(all)
+    suite asan "$build/asan" "once|$excluded" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    # ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
+    ! setarch -R true 2>/dev/null || run=(setarch -R)
+    mapfile -t targets < <(cd tests && find ./* -name test_threads.c -o -name test_pool.c |
+                           sed -E 's|^\./(.*)/test_(.*)\.c|test.\1.\2|')
+    suite tsan "$build/tsan" "once|$excluded" -R '\.(threads|pool)$' -- \
+        -DRER_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    run=(env)
+    targets=(all)
+    CC=clang suite fuzz "$build/fuzz" "$excluded" "${longer[@]}" -- -DRER_FUZZ=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo
+fi
+if wants slow; then
     memcheck="valgrind;-q;--error-exitcode=99;--leak-check=full" # for values that were never set; the rest is asan's
-    suite valgrind "$build/valgrind" "once|$without" -R '^(core|source|report|judge)\.' -- \
+    suite valgrind "$build/valgrind" "once|$excluded" -R '^(core|source|report|judge)\.' -- \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$memcheck" -DCMAKE_BUILD_TYPE=RelWithDebInfo
     printf '\n== bench ==\n'
     make --no-print-directory BUILD="$build" bench || unrun+=(bench)
 fi
 
+# names LABEL: the tests of the release build that have it, in one line
+names() { ctest --test-dir "$build" -N -L "^$1\$" | sed -n 's/^ *Test *#[0-9]*: //p' | paste -sd ' '; }
+
 echo
-if [ $without = shared ]; then
-    ctest --test-dir "$build" -N -L '^shared$' | sed -n 's/^ *Test *#[0-9]*: /Skipped, for want of ..\/shared\/data: /p' |
-        tee "$results/left-out"
+if wants test && [ -z "${RER_DATA:-}" ]; then
+    names data >"$results/left-out"
+    echo "Skipped, RER_DATA is not set: $(cat "$results/left-out")"
 fi
-if [ -n "$slow" ]; then
-    ctest --test-dir "$build" -N -L '^slow$' | sed -n 's/^ *Test *#[0-9]*: /Left to make test-all: /p'
+if wants test && ! wants slow; then
+    echo "Left to make test-all: $(names slow)"
 fi
 python3 scripts/count_tests.py "$results" "${unrun[@]}"

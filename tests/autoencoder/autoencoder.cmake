@@ -7,12 +7,3 @@ endforeach()
 add_test(NAME autoencoder.settings COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_settings.py)
 set_tests_properties(autoencoder.settings PROPERTIES ENVIRONMENT
     "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
-
-# Against the released code's golden runs; these train for long.
-foreach(part published in-sample in-sample-all cross-fitted)
-    add_test(NAME shared.${part} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/../shared/test_reconstructors.py
-                                         ${part} $<TARGET_FILE:rer_command> ${RER_SHARED})
-    set_tests_properties(shared.${part} PROPERTIES LABELS "shared;once" SKIP_RETURN_CODE 77 TIMEOUT 900)
-endforeach()
-set_tests_properties(shared.in-sample PROPERTIES PROCESSORS 2)
-set_tests_properties(shared.in-sample-all shared.cross-fitted PROPERTIES PROCESSORS 2 LABELS "shared;once;slow")

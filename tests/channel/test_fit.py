@@ -30,7 +30,7 @@ class Fitted:
                 np.ascontiguousarray(array, "<f4").tofile(path(name))
             y.astype("<i4").tofile(path("code"))
             log_n.tofile(path("log_n"))
-            subprocess.run([PROGRAM, str(N), str(C), folder, str(threads)], check=True, timeout=300)
+            subprocess.run([PROGRAM, str(N), str(C), folder, str(threads)], check=True, timeout=1800)
             numbers = np.fromfile(path("numbers"))
             self.bits = b"".join(np.fromfile(path(name), "u1").tobytes() for name in ("numbers", "bias", "right", "logit"))
             bias, right = np.fromfile(path("bias"), "<f4"), np.fromfile(path("right"), "<f4").astype(float)

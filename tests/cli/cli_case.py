@@ -4,14 +4,17 @@ RER_COMMAND names the program and RER_SCHEMA docs/summary.schema.json."""
 import csv
 import json
 import os
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import numpy as np
 
 COMMAND = os.environ["RER_COMMAND"]
 SCHEMA = os.environ["RER_SCHEMA"]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
 OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html"}
 
 
@@ -22,6 +25,26 @@ def clusters(n=300, d=8, classes=3, seed=0, planted=0):
     X = (4 * random.normal(size=(classes, d))[y] + random.normal(size=(n, d))).astype("f4")
     y[:planted] = (y[:planted] + 1) % classes
     return X, y
+
+
+def wait_until_caught(process, number):
+    """Until the program catches the signal; how long its start takes is the machine's business."""
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as file:
+            caught = next(int(line.split()[1], 16) for line in file if line.startswith("SigCgt"))
+        if caught >> (number - 1) & 1:
+            break
+        time.sleep(.01)
+
+
+def wait_until_worked(process, seconds):
+    """Until the program has used so much of the processor."""
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/stat", encoding="ascii") as file:
+            used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+        if used >= seconds * os.sysconf("SC_CLK_TCK"):
+            break
+        time.sleep(.01)
 
 
 class CliCase(unittest.TestCase):
@@ -52,7 +75,7 @@ class CliCase(unittest.TestCase):
         return self.save("X.npy", X), self.save("y.npy", y)
 
     def rer(self, *arguments, code=0, **options):
-        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=400, cwd=self.folder,
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=1800, cwd=self.folder,
                               **options)
         done.out, done.err = done.stdout.decode(), done.stderr.decode()
         self.assertEqual(done.returncode, code, f"{arguments}: {done.out}{done.err}")

@@ -5,13 +5,12 @@ import os
 import re
 import signal
 import subprocess
-import time
 import unittest
 
 import numpy as np
 from sklearn import metrics as sklearn_metrics
 
-from cli_case import COMMAND, CliCase, clusters, column
+from cli_case import COMMAND, CliCase, clusters, column, wait_until_worked
 
 QUICK = ("--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--bootstrap", "0")
 
@@ -275,9 +274,9 @@ class Bench(CliCase):
         X, y = self.save_clusters(n=20_000, d=32, classes=8)
         process = subprocess.Popen([COMMAND, "bench", X, y, "--out", "out", "--noise", "symmetric"], cwd=self.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(.5)
+        wait_until_worked(process, .3)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=1800)
         self.assertEqual(process.returncode, 130)
         self.assertEqual((out, err), (b"", b"rer: interrupted; nothing was written\n"))
         self.assertEqual(set(os.listdir(self.folder)), {"X.npy", "y.npy"})

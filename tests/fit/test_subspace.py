@@ -84,13 +84,14 @@ def errors(X, y, order, kind, rank, folds, a=.1, fraction=1):
 
 # ---- made data -----------------------------------------------------------------------------
 
-def make_data(n=240, d=12, classes=5, seed=0, planted=.1, unlabelled=10, offset=1.0, small=True):
+def make_data(n=240, d=12, classes=5, seed=0, planted=.1, unlabelled=10, offset=1.0, small=True,
+              apart=1.0):
     """Classes with directions of their own, some rows mislabelled, some without a label; with `small`
-    classes of 1, 2 and 3 samples besides."""
+    classes of 1, 2 and 3 samples besides; `apart`: how far apart the means are."""
     random = np.random.default_rng(seed)
     y = random.integers(0, classes, n)
     spread = random.normal(size=(classes, d, d)) * 2.0 ** -np.arange(d)
-    X = random.normal(size=(classes, d))[y] + np.einsum("nij,nj->ni", spread[y], random.normal(size=(n, d)))
+    X = apart * random.normal(size=(classes, d))[y] + np.einsum("nij,nj->ni", spread[y], random.normal(size=(n, d)))
     X += .3 * random.normal(size=(n, d)) + offset
     moved = random.random(n) < planted
     y[moved] = (y[moved] + random.integers(1, classes, moved.sum())) % classes
@@ -111,7 +112,7 @@ class AgainstSvd(unittest.TestCase):
 
     def run_rer(self, *arguments, code=0):
         done = subprocess.run([COMMAND, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True,
-                              timeout=300)
+                              timeout=1800)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stderr
 
@@ -253,19 +254,24 @@ class AgainstSvd(unittest.TestCase):
 
     def test_the_rank_is_the_smallest_good_one(self):
         """By numpy, from the errors of each rank: within one standard error of the best likelihood, and no
-        smaller one is. Few enough rows that all of them are asked."""
-        for seed in (15, 16, 18):  # 14, 17 and 19 fail: rank 4 is taken where numpy finds 2; the cause is not known
-            X, y = make_data(n=900, d=24, seed=seed, unlabelled=0, small=False)
-            self.save(X, y)
-            ranks, logs = (0, 1, 2, 4, 8, 16), []
-            for rank in ranks:
-                d2 = self.analyze("--shrinkage", .1, "--rank", rank)[0].T.astype(float) ** 2
-                logs.append(row_logs(d2, y))
-            best = max(logs, key=np.mean)
-            behind = [np.mean(best - l) / max(np.std(best - l) / len(y) ** .5, 1e-300) for l in logs]
-            found = ranks.index(self.analyze("--shrinkage", .1)[1]["rank"])
-            self.assertLess(behind[found], 1.05, behind)
-            self.assertTrue(all(b > .95 for b in behind[:found]), behind)
+        smaller one is. Few enough rows that all of them are asked. Where the means alone tell the classes
+        apart, every small rank is as likely to the 6th digit: the mean has to do. A search for the best
+        temperature may end on another top, up to 5e-4 away in these data."""
+        ranks, slack = (0, 1, 2, 4, 8, 16), 5e-4
+        for apart, seeds, found_among in ((1, range(14, 20), {0}), (.3, (14, 15, 16), {2, 4})):
+            for seed in seeds:
+                X, y = make_data(n=900, d=24, seed=seed, unlabelled=0, small=False, apart=apart)
+                self.save(X, y)
+                logs = [row_logs(self.analyze("--shrinkage", .1, "--rank", rank)[0].T.astype(float) ** 2, y)
+                        for rank in ranks]
+                best = max(logs, key=np.mean)
+                behind = np.array([np.mean(best - l) for l in logs])
+                error = np.array([np.std(best - l) / len(y) ** .5 for l in logs])
+                found = ranks.index(self.analyze("--shrinkage", .1)[1]["rank"])
+                with self.subTest(apart=apart, seed=seed, found=ranks[found], behind=behind, error=error):
+                    self.assertLess(behind[found], 1.05 * error[found] + slack)
+                    self.assertTrue((behind[:found] > .95 * error[:found] - slack).all())
+                    self.assertIn(ranks[found], found_among)
 
     def test_other_reconstructors_have_none(self):
         self.save(*make_data())

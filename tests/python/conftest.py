@@ -3,6 +3,7 @@ import csv
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 import numpy as np
@@ -10,6 +11,11 @@ import pytest
 
 COMMAND = os.environ["RER_COMMAND"]
 SOURCE = pathlib.Path(os.environ["RER_SOURCE"])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes minutes; python.slow runs it, in make test-all")
 
 
 def clusters(n=300, d=8, classes=3, seed=0, planted=0, dtype="f4"):
@@ -48,7 +54,7 @@ def command(tmp_path):
                 argument = path
             words.append(str(argument))
         out = tmp_path / "command-out"
-        subprocess.run([COMMAND, verb, *words, "--out", str(out), "--quiet"], check=True, timeout=120)
+        subprocess.run([COMMAND, verb, *words, "--out", str(out), "--quiet"], check=True, timeout=1800)
         return Run(out)
 
     return run

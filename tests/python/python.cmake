@@ -3,26 +3,31 @@
 if(NOT RER_SANITIZE)
     set(RER_PACKAGE_VENV ${PROJECT_BINARY_DIR}/venv-package CACHE PATH "where the tests install the Python package")
     add_test(NAME python.install COMMAND ${CMAKE_CURRENT_LIST_DIR}/install.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
-    set_tests_properties(python.install PROPERTIES FIXTURES_SETUP python_package LABELS once TIMEOUT 900)
+    set_tests_properties(python.install PROPERTIES FIXTURES_SETUP python_package LABELS once)
     file(GLOB python_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.py)
     foreach(path ${python_tests})
         string(REGEX REPLACE ".*/test_(.*)\\.py$" "python.\\1" name ${path})
-        add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider ${path})
-        set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED python_package LABELS once TIMEOUT 600 ENVIRONMENT
+        add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider
+                                      -m "not slow" ${path})
+        set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED python_package LABELS once ENVIRONMENT
             "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     endforeach()
+    add_test(NAME python.slow COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider -m slow
+                                      ${CMAKE_CURRENT_LIST_DIR})
+    set_tests_properties(python.slow PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow" ENVIRONMENT
+        "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     # The wheel on every Python that is here; slow: with the tests that need little.
     add_test(NAME python.wheel COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
     add_test(NAME python.versions COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR}
                                           test_analyze.py test_inputs.py test_studies.py test_process.py)
-    set_tests_properties(python.wheel python.versions PROPERTIES FIXTURES_REQUIRED python_package TIMEOUT 900
+    set_tests_properties(python.wheel python.versions PROPERTIES FIXTURES_REQUIRED python_package
         RESOURCE_LOCK package_build ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     set_tests_properties(python.wheel PROPERTIES LABELS once)
     add_test(NAME python.fiftyone_app COMMAND ${CMAKE_CURRENT_LIST_DIR}/fiftyone.sh ${RER_PACKAGE_VENV}
                                               ${PROJECT_BINARY_DIR})
-    set_tests_properties(python.fiftyone_app PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow" TIMEOUT 900
+    set_tests_properties(python.fiftyone_app PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow"
         RESOURCE_LOCK package_build SKIP_RETURN_CODE 77 ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
-    set_tests_properties(python.versions PROPERTIES LABELS "once;slow" TIMEOUT 1800)
+    set_tests_properties(python.versions PROPERTIES LABELS "once;slow")
 endif()

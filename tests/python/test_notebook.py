@@ -17,7 +17,7 @@ def cells(tmp_path_factory):
     assert not any(cell.get("outputs") for cell in notebook.cells), "it is kept without outputs"
     folder = tmp_path_factory.mktemp("notebook")
     # In this Python, whatever kernels the user has.
-    client = nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(folder)}})
+    client = nbclient.NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": str(folder)}})
     client.create_kernel_manager()
     client.km.kernel_spec.argv[0] = sys.executable
     client.execute()

@@ -21,7 +21,7 @@ def without_times(value):
 
 
 def run_json(*words):
-    done = subprocess.run([COMMAND, *map(str, words), "--json", "--quiet"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([COMMAND, *map(str, words), "--json", "--quiet"], capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr
     return without_times(json.loads(done.stdout))
 

@@ -15,7 +15,8 @@ declare -A seen=()
 for python in $candidates; do
     version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
     case $version in 3.[0-9] | 3.10) continue ;; esac
-    [ -z "${seen[$version]:-}" ] && "$python" -c 'import venv, ensurepip' 2>/dev/null || continue
+    [ -z "${seen[$version]:-}" ] || continue
+    "$python" -c 'import venv, ensurepip' 2>/dev/null || continue
     seen[$version]=1
     clean=$build/clean-$version
     rm -rf "$clean"

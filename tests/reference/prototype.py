@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import expit, logsumexp
 from scipy.stats import rankdata
 
-DATA = os.environ.get("RER_DATA", os.path.join(os.path.dirname(__file__), "../../../shared/data"))
+DATA = os.path.join(os.environ.get("RER_DATA", ""), "data")
 GRID = (.02, .05, .1, .2, .3, .5, .7, .8, .9, .95)
 
 

@@ -84,7 +84,7 @@ class AgainstNumpy(unittest.TestCase):
             np.save(path("X.npy"), X)
             np.save(path("y.npy"), y)
             done = subprocess.run([COMMAND, "analyze", "X.npy", "y.npy", "--out", "out", "--errors", "E.npy", "--quiet",
-                                   *options], cwd=folder, capture_output=True, text=True, timeout=300)
+                                   *options], cwd=folder, capture_output=True, text=True, timeout=1800)
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(path("out/samples.csv"), newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))
@@ -176,7 +176,7 @@ class AgainstNumpy(unittest.TestCase):
             np.save(path("X.npy"), X)
             np.save(path("y.npy"), y)
             done = subprocess.run([COMMAND, "score", "model", "X.npy", "y.npy", "--out", "out", "--errors", "E.npy",
-                                   "--quiet"], cwd=folder, capture_output=True, text=True, timeout=300)
+                                   "--quiet"], cwd=folder, capture_output=True, text=True, timeout=1800)
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(path("out/samples.csv"), newline="", encoding="utf-8") as file:
                 scored = np.array([float(r["mistakenness"]) for r in csv.DictReader(file)])

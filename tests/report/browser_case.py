@@ -46,6 +46,7 @@ class BrowserCase(unittest.TestCase):
         """A browser profile of its own, closed after the test."""
         context = self.browser.new_context(accept_downloads=True, **settings)
         self.addCleanup(context.close)
+        context.set_default_timeout(1800e3)
         return context
 
     def open(self, path, context=None, **settings):
@@ -65,7 +66,7 @@ class BrowserCase(unittest.TestCase):
         if url.split("#")[0] != address and not url.startswith(("data:", "blob:")):
             self.complaints.append(f"request: {url}")
 
-    def wait(self, page, expression, seconds=10):
+    def wait(self, page, expression, seconds=1800):
         """Until it is true; the page's policy forbids Playwright's own way of waiting for that."""
         end = time.monotonic() + seconds
         while not page.evaluate(expression):

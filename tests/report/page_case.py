@@ -53,7 +53,7 @@ class PageCase(unittest.TestCase):
         return path
 
     def rer(self, *arguments, code=0):
-        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120,
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=1800,
                               cwd=self.folder)
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
         return done

@@ -15,7 +15,7 @@ target_link_libraries(make_page PRIVATE rer_static)
 if(NOT RER_SANITIZE)
     foreach(name frame review pages)
         add_test(NAME report.browser_${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
-        set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 TIMEOUT 300 ENVIRONMENT
+        set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 ENVIRONMENT
             "RER_MAKE_PAGE=$<TARGET_FILE:make_page>;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SHOTS=${PROJECT_BINARY_DIR}/shots")
     endforeach()
 endif()

@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import subprocess
-import time
 import unittest
 
 import numpy as np
@@ -339,6 +338,12 @@ class Review(ReviewCase):
         self.assertGreater(page.evaluate("document.images.length"), 60)
         self.assertEqual(page.evaluate("Array.from(document.images).filter(i => !i.alt).length"), 0)
 
+    def thread_time(self, page):
+        """Seconds that the page's thread has worked: other programs on the machine do not add to them."""
+        session = page.context.new_cdp_session(page)
+        session.send("Performance.enable")
+        return {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}["ThreadTime"]
+
     def test_large_page_is_interactive_within_two_seconds(self):
         random = np.random.default_rng(0)
         X, y = clusters(n=12000, classes=1000, planted=5000)
@@ -346,20 +351,14 @@ class Review(ReviewCase):
         path = self.analyze(X, y, "--images", "p.npy", "--budget", 5000)
         self.assertEqual(len(data_of(path)["suspects"]), 5000)
         self.assertLess(path.stat().st_size, 10e6)
-        opened = np.inf
-        for _ in range(3):  # other tests may keep the machine busy: the best of three
-            start = time.monotonic()
-            page = self.open(path)
-            page.locator("#list .card").first.scroll_into_view_if_needed()
-            page.keyboard.press("f")
-            self.wait(page, "document.getElementById('done-shown').textContent.startsWith('1 of 5,000')")
-            opened = min(opened, time.monotonic() - start)
-            if opened < 1:
-                break
-        start = time.monotonic()
+        page = self.open(path)
+        page.locator("#list .card").first.scroll_into_view_if_needed()
+        page.keyboard.press("f")
+        self.wait(page, "document.getElementById('done-shown').textContent.startsWith('1 of 5,000')")
+        opened = self.thread_time(page)
         page.fill("#find", "37")
         self.wait(page, "document.getElementById('count').textContent.includes(' of 5,000 suspects')")
-        filtered = time.monotonic() - start
+        filtered = self.thread_time(page) - opened
         print(f"5,000 suspects, {path.stat().st_size / 1e6:.1f} MB: {opened:.2f} s until the first decision, "
               f"{filtered:.2f} s to filter", flush=True)
         self.assertLess(opened, 2)

@@ -10,8 +10,9 @@
  * The rank with --rank auto: held-out reconstruction errors fall with every direction, for the right
  * class and the wrong ones alike, so they cannot choose it. As with the shrinkage, the left-out
  * likelihood of the labels seen does (fit/label_fit.h), over 0 (the mean alone), 1, 2, 4, 8, 16:
- * the smallest rank within one standard error of the best. Mistakes that are systematic raise the
- * likelihood of a subspace that learns them, so what it does not need is not given to it. */
+ * the smallest rank within one standard error of the best, or within SAME_LIKELIHOOD. Mistakes that are
+ * systematic raise the likelihood of a subspace that learns them, so what it does not need is not given
+ * to it. */
 #include "fit/subspace/subspace.h"
 
 #include "core/tensors.h"
@@ -22,6 +23,7 @@
 
 static const int32_t tried_ranks[] = {0, 1, 2, 4, 8, 16};
 #define TRIED ((int)(sizeof tried_ranks / sizeof *tried_ranks))
+#define SAME_LIKELIHOOD 1e-4 /* per row; a local top of the temperature may be that far below the best one */
 
 static void free_state(void *pointer)
 {
@@ -88,7 +90,8 @@ static void row_logs(double *logs, const rer_label_fit *fit, const float *d2, co
     }
 }
 
-/* Is the likelihood of `logs` less than one standard error of the difference below that of `best`? */
+/* Is the likelihood of `logs` less than one standard error of the difference below that of `best`? Where
+ * every rank tells the classes apart, both are of the size of rounding: that is no difference. */
 static bool is_as_good(const double *logs, const double *best, int64_t rows)
 {
     double sum = 0, squares = 0, n = (double)rows;
@@ -97,7 +100,7 @@ static bool is_as_good(const double *logs, const double *best, int64_t rows)
         squares += (best[i] - logs[i]) * (best[i] - logs[i]);
     }
     double mean = sum / n;
-    return mean <= sqrt(fmax(0, squares / n - mean * mean) / n);
+    return mean <= fmax(SAME_LIKELIHOOD, sqrt(fmax(0, squares / n - mean * mean) / n));
 }
 
 /* The place of the smallest rank that is as good as the best one: logs [count, rows]. */

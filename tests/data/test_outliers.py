@@ -1,6 +1,6 @@
 """Rows of classes that were removed are found as outliers, on the measured data.
 
-usage: test_outliers.py RER SHARED"""
+usage: test_outliers.py RER"""
 import csv
 import os
 import subprocess
@@ -48,15 +48,16 @@ def measure(rer, folder, X, y, seed):
 
 
 def main():
-    rer, shared = sys.argv[1:3]
-    if not os.path.isdir(f"{shared}/data"):
+    rer, measured = sys.argv[1], os.environ.get("RER_DATA", "")
+    if not os.path.isdir(f"{measured}/data"):
+        print("SKIPPED: no measured data; RER_DATA names its folder")
         return 77
     failed = False
     print(f"{'data':24s} {'AUROC':>7s} {'recall':>7s} {'false':>7s} {'clean':>7s}")
     with tempfile.TemporaryDirectory(prefix="rer-outliers-") as folder:
         for name, (auroc, recall) in BARS.items():
-            X = np.load(f"{shared}/data/{name}_X.npy").astype(np.float32)
-            y = np.load(f"{shared}/data/{name}_y.npy").astype(np.int64).ravel()
+            X = np.load(f"{measured}/data/{name}_X.npy").astype(np.float32)
+            y = np.load(f"{measured}/data/{name}_y.npy").astype(np.int64).ravel()
             seen = np.mean([measure(rer, folder, X, y, seed) for seed in range(3)], axis=0)
             good = seen[0] >= auroc and seen[1] >= recall and seen[2] <= FALSE_FLAGS and seen[3] <= FALSE_FLAGS
             failed |= not good

@@ -1,6 +1,6 @@
-"""The paper's reconstructors against what the released code returned (../shared/reference).
+"""The paper's reconstructors against what the released code returned (reference/ in the folder of measured data).
 
-    test_reconstructors.py PART rer shared
+    test_reconstructors.py PART rer
 
 PART is one of
     published     `published` against every run with the negative a, b pairs
@@ -12,7 +12,7 @@ PART is one of
 The released code's dropout never took part: its training step does not tell the layers that they are
 being trained. Runs compared here use dropout as the paper has it, or --dropout 0 where they say so.
 
-Exit status 77 where shared/reference is not there."""
+Exit status 77 where reference/*.npz is not there."""
 import csv
 import glob
 import json
@@ -55,20 +55,20 @@ def auroc(score, bad):
     return (ranks(score)[bad].sum() - k * (k + 1) / 2) / (k * (len(bad) - k))
 
 
-def golden(shared, run):
-    return np.load(os.path.join(shared, "reference", run + ".npz"))
+def golden(measured, run):
+    return np.load(os.path.join(measured, "reference", run + ".npz"))
 
 
-def is_wrong(shared, run, y):
-    return y != np.load(os.path.join(shared, "data", run.split(".")[0] + "_y.npy"))
+def is_wrong(measured, run, y):
+    return y != np.load(os.path.join(measured, "data", run.split(".")[0] + "_y.npy"))
 
 
-def analyze(rer, shared, run, y, *options):
+def analyze(rer, measured, run, y, *options):
     """summary, chi [N], errors [C, N]"""
     with tempfile.TemporaryDirectory(prefix="rer-reconstructors-") as folder:
         labels, out, errors = (os.path.join(folder, name) for name in ("y.npy", "out", "errors.npy"))
         np.save(labels, y.astype("<i4"))
-        features = os.path.join(shared, "data", run.split(".")[0] + "_X.npy")
+        features = os.path.join(measured, "data", run.split(".")[0] + "_X.npy")
         subprocess.run([rer, "analyze", features, labels, "--quiet", "--out", out, "--errors", errors, *options],
                        check=True)
         with open(os.path.join(out, "summary.json"), encoding="utf-8") as file:
@@ -78,12 +78,12 @@ def analyze(rer, shared, run, y, *options):
         return summary, chi, np.load(errors)
 
 
-def test_published(rer, shared, check):
-    for path in sorted(glob.glob(os.path.join(shared, "reference", "*.neg.npz"))):
+def test_published(rer, measured, check):
+    for path in sorted(glob.glob(os.path.join(measured, "reference", "*.neg.npz"))):
         run = os.path.basename(path)[:-len(".npz")]
-        known = golden(shared, run)
+        known = golden(measured, run)
         y = known["y_noisy"]
-        rounds = [analyze(rer, shared, run, y, "--reconstructor", "published", "--threshold", "paper")
+        rounds = [analyze(rer, measured, run, y, "--reconstructor", "published", "--threshold", "paper")
                   for _ in range(3 if run == "dtd_clip_b32.sym.neg" else 1)]
         summary, chi, errors = rounds[0]
         line = [check("rel.dev.", np.abs(errors / known["error"] - 1).mean(), 0, .001),
@@ -96,13 +96,13 @@ def test_published(rer, shared, check):
         print("  %-36s %s" % (run, ", ".join(line)), flush=True)
 
 
-def compare(rer, shared, check, run, *options):
-    known = golden(shared, run)
+def compare(rer, measured, check, run, *options):
+    known = golden(measured, run)
     y, data = known["y_noisy"], run.split(".")[0]
-    bad = is_wrong(shared, run, y)
-    summary, chi, _ = analyze(rer, shared, run, y, "--reconstructor", "autoencoder", "--folds", "1", *options)
+    bad = is_wrong(measured, run, y)
+    summary, chi, _ = analyze(rer, measured, run, y, "--reconstructor", "autoencoder", "--folds", "1", *options)
     kind = run.rsplit(".", 1)[1]
-    once, twice = (golden(shared, "food10_clip_b32.sym." + each)["chi"] for each in (kind, kind + "2"))
+    once, twice = (golden(measured, "food10_clip_b32.sym." + each)["chi"] for each in (kind, kind + "2"))
     line = []
     for name, theirs in (("chi", "chi_avg"), ("chi0", "chi0"), ("chi_rand", "chi_rand"), ("eta", "eta_est")):
         line.append(check(name + " off by", summary[name] - float(known[theirs]), -CHI_BAR, CHI_BAR))
@@ -116,25 +116,25 @@ def compare(rer, shared, check, run, *options):
     print("  %-36s %s  (%.1f s)" % (" ".join((run, *options)), ", ".join(line), summary["seconds"]["total"]), flush=True)
 
 
-def test_in_sample(rer, shared, check):
-    compare(rer, shared, check, "food10_clip_b32.sym.pos", *POS)
-    compare(rer, shared, check, "food10_clip_b32.sym.intended")
+def test_in_sample(rer, measured, check):
+    compare(rer, measured, check, "food10_clip_b32.sym.pos", *POS)
+    compare(rer, measured, check, "food10_clip_b32.sym.intended")
 
 
-def test_in_sample_all(rer, shared, check):
-    compare(rer, shared, check, "food10_clip_b32.sym.pos", *POS, "--dropout", "0")
-    compare(rer, shared, check, "food10_clip_b32.sym.intended", "--dropout", "0")
-    compare(rer, shared, check, "food10_clip_b32.none.intended")
-    compare(rer, shared, check, "dtd_clip_b32.sym.pos", *POS)
-    compare(rer, shared, check, "dtd_clip_b32.sym.intended")
-    compare(rer, shared, check, "cifar10_effnet.human_random1.pos", *POS)
+def test_in_sample_all(rer, measured, check):
+    compare(rer, measured, check, "food10_clip_b32.sym.pos", *POS, "--dropout", "0")
+    compare(rer, measured, check, "food10_clip_b32.sym.intended", "--dropout", "0")
+    compare(rer, measured, check, "food10_clip_b32.none.intended")
+    compare(rer, measured, check, "dtd_clip_b32.sym.pos", *POS)
+    compare(rer, measured, check, "dtd_clip_b32.sym.intended")
+    compare(rer, measured, check, "cifar10_effnet.human_random1.pos", *POS)
 
 
-def test_cross_fitted(rer, shared, check):
+def test_cross_fitted(rer, measured, check):
     for run, bar in (("food10_clip_b32.sym.intended", .99), ("dtd_clip_b32.sym.intended", .96)):
-        y = golden(shared, run)["y_noisy"]
-        summary, chi, _ = analyze(rer, shared, run, y, "--reconstructor", "autoencoder")
-        print("  %-36s %s  (%.1f s)" % (run, check("AUROC", auroc(chi, is_wrong(shared, run, y)), bar, 1),
+        y = golden(measured, run)["y_noisy"]
+        summary, chi, _ = analyze(rer, measured, run, y, "--reconstructor", "autoencoder")
+        print("  %-36s %s  (%.1f s)" % (run, check("AUROC", auroc(chi, is_wrong(measured, run, y)), bar, 1),
                                       summary["seconds"]["total"]), flush=True)
 
 
@@ -143,12 +143,13 @@ PARTS = {"published": test_published, "in-sample": test_in_sample, "in-sample-al
 
 
 def main():
-    part, rer, shared = sys.argv[1:]
-    if not glob.glob(os.path.join(shared, "reference", "*.npz")):
-        print("SKIPPED: no error matrices in", os.path.join(shared, "reference"))
+    part, rer = sys.argv[1:]
+    measured = os.environ.get("RER_DATA", "")
+    if not glob.glob(os.path.join(measured, "reference", "*.npz")):
+        print("SKIPPED: no error matrices; RER_DATA names the folder of reference/*.npz")
         return 77
     check = Check()
-    PARTS[part](rer, shared, check)
+    PARTS[part](rer, measured, check)
     return 1 if check.failed else 0
 
 
