@@ -1,6 +1,6 @@
 /* k-means against searches over everything: the nearest center in double, the best of all ways to divide
  * a few rows, and the mixture's likelihood spelled out. */
-#include "cluster/kmeans.h"
+#include "studies/cluster/kmeans.h"
 #include "made_data.h"
 
 #include <math.h>

@@ -3,7 +3,8 @@
 #include "files.h"
 #include "made_data.h"
 
-#include "judge/agreement.h"
+#include "run/result.h"
+#include "stats/agreement.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -127,10 +128,10 @@ static void write_run(const char *name, made_data *made, double *chi, const char
     rer_result *result = NULL;
     rer_dataset *data = made_data_wrap(made);
     assert_int_equal(rer_options_set(&options, "normalize", normalize, NULL), RER_OK);
-    assert_int_equal(rer_analyze(&result, data, &options, NULL, NULL), RER_OK);
+    assert_int_equal(rer_analyze(&result, data, &options, NULL, NULL, NULL), RER_OK);
     assert_int_equal(rer_result_write(result, data, file_path(name), NULL), RER_OK);
     for (int64_t i = 0; i < made->N; i++)
-        chi[i] = rer_result_sample(result, i).chi;
+        chi[i] = rer_sample_of(result, i).chi;
     rer_result_free(result);
     rer_dataset_free(data);
 }

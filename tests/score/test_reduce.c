@@ -1,7 +1,7 @@
 /* A row's errors, taken in tile by tile, and the sums of ratios against plain loops over all classes. */
 #include "made_data.h"
 
-#include "result.h"
+#include "run/result.h"
 #include "score/reduce.h"
 
 #include <math.h>

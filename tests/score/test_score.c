@@ -3,7 +3,7 @@
 #include "files.h"
 #include "made_data.h"
 
-#include "result.h"
+#include "run/result.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static void start(scored *one, const made_settings *settings, const char *normal
     *one = (scored){.made = made_data_make(settings)};
     one->data = made_data_wrap(&one->made);
     assert_int_equal(rer_options_set(&options, "normalize", normalize, NULL), RER_OK);
-    if (rer_analyze_errors(&one->result, one->data, &options, file_path("E.npy"), NULL, &error) != RER_OK)
+    rer_outputs outputs = {.size = sizeof outputs, .errors = file_path("E.npy")};
+    if (rer_analyze(&one->result, one->data, &options, &outputs, NULL, &error) != RER_OK)
         fail_msg("%s", error.message);
     one->file = read_whole(file_path("E.npy"), &size);
     int64_t bytes = one->made.N * one->made.C * (int64_t)sizeof(float);
