@@ -8,7 +8,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all bench bench-detection wheel format install clean packages
+.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
+	@echo 'make lint      form of the sources, and who includes whom'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
 	@echo 'demo, build, install and the tests first install Debian packages that are missing (scripts/packages.txt).'
@@ -62,6 +63,12 @@ bench-detection: build
 	@scripts/install-packages.sh demo
 	@scripts/venv.sh $(BUILD)/venv-bench scripts/requirements-bench.txt
 	@$(BUILD)/venv-bench/bin/python bench/natural.py --rer $(BUILD)/cli/rer
+
+lint:
+	@scripts/install-packages.sh test-deep
+	@scripts/check_includes.py
+	@scripts/lint.sh format
+	@scripts/lint.sh shell
 
 format:
 	@scripts/install-packages.sh test-deep
