@@ -95,7 +95,7 @@ if wants slow; then
 fi
 
 # names FOLDER CTEST-OPTION...: those tests in one line
-names() { ctest --test-dir "$1" -N "${@:2}" | sed -n 's/^ *Test *#[0-9]*: //p' | paste -sd ' '; }
+names() { ctest --test-dir "$1" -N -FA . "${@:2}" | sed -n 's/^ *Test *#[0-9]*: //p' | paste -sd ' '; }
 
 echo
 if [ -z "${RER_DATA:-}" ]; then
