@@ -256,8 +256,8 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
         list_asking(&pass);
     for (; status == RER_OK && pass.first < all; pass.first += pass.blocks) {
         double span = .15 / (double)all;
-        double from = .8 + span * (double)pass.first;
-        status = search_stretch(&pass, from, from + span * (double)pass.blocks, error);
+        int64_t end = rer_min(pass.first + pass.blocks, all);
+        status = search_stretch(&pass, .8 + span * (double)pass.first, .8 + span * (double)end, error);
     }
     free(pass.ask_start);
     free(pass.asked);

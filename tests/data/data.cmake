@@ -16,5 +16,4 @@ endforeach()
 foreach(part published in-sample in-sample-all cross-fitted) # these train for long
     add_data_test(${part} once ${CMAKE_CURRENT_LIST_DIR}/test_reconstructors.py ${part} ${rer})
 endforeach()
-set_tests_properties(data.in-sample data.in-sample-all data.cross-fitted PROPERTIES PROCESSORS 2)
-set_tests_properties(data.in-sample-all data.cross-fitted PROPERTIES LABELS "data;once;slow")
+set_tests_properties(data.in-sample-all data.cross-fitted PROPERTIES PROCESSORS 2 LABELS "data;once;slow")

@@ -4,6 +4,7 @@ import functools
 import gc
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,7 +30,7 @@ def run_python(code, *arguments, **options):
 @functools.cache
 def busy_data():
     """Takes half a second on one thread."""
-    return clusters(n=15_000, d=256, classes=20)
+    return clusters(n=20_000, d=256, classes=20)
 
 
 # ---- the interpreter's lock, interrupts, progress ----
@@ -93,9 +94,9 @@ def test_progress_and_what_it_raises():
     seen = []
     rer.analyze(X, y, n_jobs=1, progress=lambda stage, share: seen.append((stage, share)))
     shares = [share for _, share in seen]
-    assert len(seen) > 3 and 0 <= min(shares) and max(shares) <= 1
+    assert len(seen) > 1 and 0 <= min(shares) and max(shares) <= 1
     assert np.diff(shares).min() > -0.05 and shares[-1] > shares[0]  # rounds of one stage may start over
-    assert {"reading", "fitting", "scoring"} & {stage for stage, _ in seen}
+    assert {"reading", "fitting", "scoring", "looking again", "looking at the labels"} & {stage for stage, _ in seen}
 
     class Enough(Exception):
         pass
@@ -114,7 +115,7 @@ def test_bar(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     rer.analyze(X, y, n_jobs=1, progress=True)
     text = capfd.readouterr().err
-    assert "scoring: " in text and text.endswith("\r")  # a line that is cleared at the end
+    assert re.search(r"[a-z ]+: \d+ %", text) and text.endswith("\r")  # a line that is cleared at the end
     monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
     rer.analyze(X, y)
     assert capfd.readouterr().err == ""  # nobody watches, whatever is loaded
@@ -122,7 +123,7 @@ def test_bar(capfd, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", shell)
     monkeypatch.setattr("rer._progress._PATIENCE", 0)
     rer.analyze(X, y, n_jobs=1)
-    assert "scoring: " in capfd.readouterr().err  # a notebook
+    assert re.search(r"[a-z ]+: \d+ %", capfd.readouterr().err)  # a notebook
 
 
 # ---- several at once ----
