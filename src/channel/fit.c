@@ -506,19 +506,15 @@ typedef enum start_kind { EVEN, DIRECTED, FROM } start_kind;
 static rer_status allocate_fit(channel_fit *fit, rer_error *error)
 {
     int64_t C = fit->sample->C, pairs = fit->pairs ? C * C : 0;
-    rer_status status =
-        rer_allocate(&fit->x, rer_problem_size(variables(fit)), sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->gain, pairs, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->counts, pairs, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->totals, C, sizeof(double), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->channel->bias, C, sizeof(float), "the noise channel", error);
-    if (status == RER_OK)
-        status = rer_allocate(&fit->channel->totals, C, sizeof(double), "the noise channel", error);
-    return status;
+    rer_room rooms[] = {
+        RER_ROOM(fit->x, rer_problem_size(variables(fit))),
+        RER_ROOM(fit->gain, pairs),
+        RER_ROOM(fit->counts, pairs),
+        RER_ROOM(fit->totals, C),
+        RER_ROOM(fit->channel->bias, C),
+        RER_ROOM(fit->channel->totals, C),
+    };
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "the noise channel", error);
 }
 
 static rer_status fit_from(rer_channel *channel, start_kind kind, const rer_channel *start, double weight,

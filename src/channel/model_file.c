@@ -30,19 +30,16 @@ void rer_model_free(rer_model *model)
 
 /* ---- saving ------------------------------------------------------------------------------ */
 
-static rer_status save_names(const rer_model *model, rer_tensors *tensors, rer_error *error)
+static void save_names(const rer_model *model, rer_tensors *tensors)
 {
     json_t *names = json_array();
     bool right = names != NULL;
     for (int32_t c = 0; right && c < model->C; c++)
         right = json_array_append_new(names, json_string(model->names[c])) == 0;
     char *text = right ? json_dumps(names, JSON_COMPACT) : NULL;
+    rer_tensors_set_text(tensors, "class_names", text); /* fails where there was no memory for it */
     json_decref(names);
-    if (text == NULL)
-        return rer_fail(error, RER_SYSTEM, "out of memory: class names");
-    rer_status status = rer_tensors_set_text(tensors, "class_names", text, error);
     free(text);
-    return status;
 }
 
 /* The numbers of a channel under their names in a saved model. */
@@ -60,139 +57,104 @@ static const struct {
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
 
-static rer_status save_channel(const rer_channel *channel, rer_tensors *tensors, rer_error *error)
+static void save_channel(const rer_channel *channel, rer_tensors *tensors)
 {
-    rer_status status = RER_OK;
     int64_t C = channel->C;
-    for (int i = 0; status == RER_OK && i < CHANNEL_NUMBERS; i++) {
+    for (int i = 0; i < CHANNEL_NUMBERS; i++) {
         double value;
         memcpy(&value, (const char *)channel + channel_numbers[i].offset, sizeof value);
-        status = rer_tensors_set_number(tensors, channel_numbers[i].name, value, error);
+        rer_tensors_set_number(tensors, channel_numbers[i].name, value);
     }
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "channel.pairs", channel->counts != NULL, error);
-    if (status == RER_OK && channel->counts != NULL)
-        status = rer_tensors_add(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, channel->counts, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "channel.totals", RER_F64, 1, &C, channel->totals, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "channel.bias", RER_F32, 1, &C, channel->bias, error);
-    return status;
+    rer_tensors_set_number(tensors, "channel.pairs", channel->counts != NULL);
+    if (channel->counts != NULL)
+        rer_tensors_add(tensors, "channel.counts", RER_F64, RER_SHAPE(C, C), channel->counts);
+    rer_tensors_add(tensors, "channel.totals", RER_F64, RER_SHAPE(C), channel->totals);
+    rer_tensors_add(tensors, "channel.bias", RER_F32, RER_SHAPE(C), channel->bias);
 }
 
-static rer_status save_common(const rer_model *model, rer_tensors *tensors, rer_error *error)
+/* The model in named arrays that point into it; free them. */
+static rer_tensors *save_model(const rer_model *model)
 {
-    rer_status status = rer_tensors_set_text(tensors, "format", "rer model " FORMAT, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_text(tensors, "reconstructor", model->reconstructor->name, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_text(tensors, "normalize", normalize_names[model->normalizer.kind], error);
-    if (status == RER_OK)
-        status = save_channel(model->channel, tensors, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "shrinkage", model->shrinkage, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "rows", (double)model->N, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "features", (double)model->D, error);
-    if (status == RER_OK)
-        status = save_names(model, tensors, error);
-    int64_t C = model->C, D = model->D;
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "class_sizes", RER_I64, 1, &C, model->n, error);
-    if (status == RER_OK && model->normalizer.low != NULL)
-        status = rer_tensors_add(tensors, "normalize.low", RER_F64, 1, &D, model->normalizer.low, error);
-    if (status == RER_OK && model->normalizer.low != NULL)
-        status = rer_tensors_add(tensors, "normalize.factor", RER_F64, 1, &D, model->normalizer.factor, error);
-    return status;
-}
-
-static rer_status fill_tensors(rer_tensors **tensors, const rer_model *model, rer_error *error)
-{
-    rer_tensors *made = NULL;
-    rer_status status = rer_tensors_make(&made, error);
-    if (status == RER_OK)
-        status = save_common(model, made, error);
-    if (status == RER_OK)
-        status = model->reconstructor->save(model, made, error);
-    if (status != RER_OK) {
-        rer_tensors_free(made);
-        return status;
+    rer_tensors *tensors = rer_tensors_make();
+    const rer_normalizer *normalizer = &model->normalizer;
+    rer_tensors_set_text(tensors, "format", "rer model " FORMAT);
+    rer_tensors_set_text(tensors, "reconstructor", model->reconstructor->name);
+    rer_tensors_set_text(tensors, "normalize", normalize_names[normalizer->kind]);
+    save_channel(model->channel, tensors);
+    rer_tensors_set_number(tensors, "shrinkage", model->shrinkage);
+    rer_tensors_set_number(tensors, "rows", (double)model->N);
+    rer_tensors_set_number(tensors, "features", (double)model->D);
+    save_names(model, tensors);
+    rer_tensors_add(tensors, "class_sizes", RER_I64, RER_SHAPE(model->C), model->n);
+    if (normalizer->low != NULL) {
+        rer_tensors_add(tensors, "normalize.low", RER_F64, RER_SHAPE(model->D), normalizer->low);
+        rer_tensors_add(tensors, "normalize.factor", RER_F64, RER_SHAPE(model->D), normalizer->factor);
     }
-    *tensors = made;
-    return RER_OK;
+    model->reconstructor->save(model, tensors);
+    return tensors;
 }
 
 rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error)
 {
-    rer_tensors *tensors = NULL;
     rer_error_clear(error);
-    rer_status status = fill_tensors(&tensors, model, error);
-    if (status == RER_OK)
-        status = rer_tensors_write(tensors, path, error);
+    rer_tensors *tensors = save_model(model);
+    rer_status status = rer_tensors_write(tensors, path, error);
     rer_tensors_free(tensors);
     return status;
 }
 
 rer_status rer_model_pack(const rer_model *model, void **bytes, int64_t *size, rer_error *error)
 {
-    rer_tensors *tensors = NULL;
     rer_error_clear(error);
-    rer_status status = fill_tensors(&tensors, model, error);
-    if (status == RER_OK)
-        status = rer_tensors_pack(tensors, bytes, size, error);
+    rer_tensors *tensors = save_model(model);
+    rer_status status = rer_tensors_pack(tensors, bytes, size, error);
     rer_tensors_free(tensors);
     return status;
 }
 
 /* ---- loading ----------------------------------------------------------------------------- */
 
-static rer_status load_names(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static rer_status load_names(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     const char *text = rer_tensors_text(tensors, "class_names");
     json_t *names = text != NULL ? json_loads(text, 0, NULL) : NULL;
     rer_status status = RER_OK;
     if (json_array_size(names) != (size_t)model->C)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: the class names are not those of %d classes", path, model->C);
+        rer_tensors_fail(tensors, "the class names are not those of %d classes", model->C);
     for (int32_t c = 0; status == RER_OK && c < model->C; c++) {
         const char *name = json_string_value(json_array_get(names, (size_t)c));
-        status = name != NULL ? rer_copy_text(&model->names[c], name, error)
-                              : rer_fail(error, RER_BAD_INPUT, "%s: the name of class %d is no text", path, c);
+        if (name == NULL)
+            rer_tensors_fail(tensors, "the name of class %d is no text", c);
+        status = name != NULL ? rer_copy_text(&model->names[c], name, error) : rer_tensors_status(tensors, error);
     }
     json_decref(names);
     return status;
 }
 
-static rer_status load_sizes(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static void load_sizes(rer_model *model, rer_tensors *tensors)
 {
-    int64_t C = model->C, *sizes = NULL;
-    rer_status status = rer_tensors_copy(tensors, "class_sizes", RER_I64, 1, &C, &sizes, error);
-    for (int32_t c = 0; status == RER_OK && c < model->C; c++) {
+    int64_t *sizes = rer_tensors_copy(tensors, "class_sizes", RER_I64, RER_SHAPE(model->C));
+    for (int32_t c = 0; sizes != NULL && c < model->C; c++) {
         model->n[c] = sizes[c];
         if (sizes[c] < 0)
-            status = rer_fail(error, RER_BAD_INPUT, "%s: class %d has %lld samples", path, c, (long long)sizes[c]);
+            rer_tensors_fail(tensors, "class %d has %lld samples", c, (long long)sizes[c]);
     }
     free(sizes);
-    return status;
 }
 
-static rer_status load_normalizer(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static void load_normalizer(rer_normalizer *normalizer, int64_t D, rer_tensors *tensors)
 {
     const char *name = rer_tensors_text(tensors, "normalize");
     int kind = RER_WHITEN;
     while (kind <= RER_NONE && (name == NULL || strcmp(name, normalize_names[kind]) != 0))
         kind++;
     if (kind > RER_NONE)
-        return rer_fail(error, RER_BAD_INPUT, "%s: the model's normalisation '%.40s' is unknown", path,
-                        name != NULL ? name : "");
-    model->normalizer.kind = (rer_normalize)kind;
+        rer_tensors_fail(tensors, "the model's normalisation '%.40s' is unknown", name != NULL ? name : "");
+    normalizer->kind = (rer_normalize)kind;
     if (kind != RER_MINMAX)
-        return RER_OK;
-    rer_status status =
-        rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &model->D, &model->normalizer.low, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "normalize.factor", RER_F64, 1, &model->D, &model->normalizer.factor, error);
-    return status;
+        return;
+    normalizer->low = rer_tensors_copy(tensors, "normalize.low", RER_F64, RER_SHAPE(D));
+    normalizer->factor = rer_tensors_copy(tensors, "normalize.factor", RER_F64, RER_SHAPE(D));
 }
 
 /* Numbers that a scoring can use: counts are positive, no bias is higher than any class size. */
@@ -208,105 +170,100 @@ static bool are_usable(const rer_channel *channel)
     return true;
 }
 
-static rer_status load_arrays(rer_model *model, const rer_tensors *tensors, bool pairs, const char *path,
-                              rer_error *error)
+static void load_channel_arrays(rer_channel *channel, rer_tensors *tensors)
 {
-    rer_channel *channel = model->channel;
-    int64_t C = model->C;
-    rer_status status = RER_OK;
+    int64_t C = channel->C;
+    bool pairs = rer_tensors_number(tensors, "channel.pairs") != 0;
     if (C > RER_CHANNEL_PAIRS_MOST && (pairs || channel->likeness > 0))
-        return rer_fail(error, RER_BAD_INPUT, "%s: rates for each pair of %lld classes; %d is the most", path,
-                        (long long)C, RER_CHANNEL_PAIRS_MOST);
+        rer_tensors_fail(tensors, "rates for each pair of %lld classes; %d is the most", (long long)C,
+                         RER_CHANNEL_PAIRS_MOST);
     if (pairs)
-        status = rer_tensors_copy(tensors, "channel.counts", RER_F64, 2, (int64_t[]){C, C}, &channel->counts, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "channel.totals", RER_F64, 1, &C, &channel->totals, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "channel.bias", RER_F32, 1, &C, &channel->bias, error);
-    if (status == RER_OK && !are_usable(channel))
-        status =
-            rer_fail(error, RER_BAD_INPUT, "%s: channel.counts, channel.totals or channel.bias are out of range", path);
-    return status == RER_OK ? rer_channel_finish(channel, error) : status;
+        channel->counts = rer_tensors_copy(tensors, "channel.counts", RER_F64, RER_SHAPE(C, C));
+    channel->totals = rer_tensors_copy(tensors, "channel.totals", RER_F64, RER_SHAPE(C));
+    channel->bias = rer_tensors_copy(tensors, "channel.bias", RER_F32, RER_SHAPE(C));
+    if (rer_tensors_status(tensors, NULL) == RER_OK && !are_usable(channel))
+        rer_tensors_fail(tensors, "channel.counts, channel.totals or channel.bias are out of range");
 }
 
-static rer_status load_channel(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static rer_status load_channel(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
-    double pairs = 0;
     rer_status status = rer_channel_make(&model->channel, model->C, error);
-    for (int i = 0; status == RER_OK && i < CHANNEL_NUMBERS; i++) {
-        double value = 0;
-        status = rer_tensors_number(tensors, channel_numbers[i].name, &value, error);
-        if (status == RER_OK && !(value > channel_numbers[i].least && value <= channel_numbers[i].most))
-            status = rer_fail(error, RER_BAD_INPUT, "%s: %s is %g; it must be above %g and at most %g", path,
-                              channel_numbers[i].name, value, channel_numbers[i].least, channel_numbers[i].most);
+    if (status != RER_OK)
+        return status;
+    for (int i = 0; i < CHANNEL_NUMBERS; i++) {
+        double value = rer_tensors_number(tensors, channel_numbers[i].name);
+        if (!(value > channel_numbers[i].least && value <= channel_numbers[i].most))
+            rer_tensors_fail(tensors, "%s is %g; it must be above %g and at most %g", channel_numbers[i].name, value,
+                             channel_numbers[i].least, channel_numbers[i].most);
         memcpy((char *)model->channel + channel_numbers[i].offset, &value, sizeof value);
     }
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "channel.pairs", &pairs, error);
-    return status == RER_OK ? load_arrays(model, tensors, pairs != 0, path, error) : status;
+    load_channel_arrays(model->channel, tensors);
+    status = rer_tensors_status(tensors, error);
+    return status == RER_OK ? rer_channel_finish(model->channel, error) : status;
 }
 
-static rer_status load_common(rer_model *model, const rer_tensors *tensors, const char *path, rer_error *error)
+static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
-    double rows = 0;
-    rer_status status = load_names(model, tensors, path, error);
+    rer_status status = load_names(model, tensors, error);
+    load_sizes(model, tensors);
+    load_normalizer(&model->normalizer, model->D, tensors);
+    model->shrinkage = rer_tensors_number(tensors, "shrinkage");
+    double rows = rer_tensors_number(tensors, "rows");
+    if (!(rows >= 2 && rows < 1e15))
+        rer_tensors_fail(tensors, "%g rows are no usable number", rows);
     if (status == RER_OK)
-        status = load_sizes(model, tensors, path, error);
-    if (status == RER_OK)
-        status = load_normalizer(model, tensors, path, error);
-    if (status == RER_OK)
-        status = load_channel(model, tensors, path, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "shrinkage", &model->shrinkage, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "rows", &rows, error);
-    if (status == RER_OK && !(rows >= 2 && rows < 1e15))
-        status = rer_fail(error, RER_BAD_INPUT, "%s: %g rows are no usable number", path, rows);
-    if (status == RER_OK)
-        model->N = (int64_t)rows;
+        status = rer_tensors_status(tensors, error);
+    if (status != RER_OK)
+        return status;
+    model->N = (int64_t)rows;
+    return load_channel(model, tensors, error);
+}
+
+/* Checks that these tensors are a model, and how large. */
+static rer_status read_sizes(rer_tensors *tensors, int32_t *C, int64_t *D, rer_error *error)
+{
+    int64_t shape[RER_TENSOR_RANK_MAX];
+    const char *format = rer_tensors_text(tensors, "format");
+    if (format == NULL || strcmp(format, "rer model " FORMAT) != 0)
+        rer_tensors_fail(tensors, "this is no rer model of format " FORMAT " (it says '%.40s')",
+                         format != NULL ? format : "nothing");
+    int32_t rank = rer_tensors_shape(tensors, "class_sizes", shape);
+    double features = rer_tensors_number(tensors, "features");
+    if (rank != 1 || shape[0] < 2 || shape[0] > INT32_MAX || !(features >= 1 && features <= INT32_MAX / 2))
+        rer_tensors_fail(tensors, "%lld classes of %g features are no usable sizes", (long long)shape[0], features);
+    rer_status status = rer_tensors_status(tensors, error);
+    if (status == RER_OK) {
+        *C = (int32_t)shape[0];
+        *D = (int64_t)features;
+    }
     return status;
 }
 
-static rer_status read_sizes(const rer_tensors *tensors, const char *path, int32_t *C, int64_t *D, rer_error *error)
+static rer_status load_reconstructor(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
-    int32_t rank = 0;
-    int64_t shape[RER_TENSOR_RANK_MAX] = {0};
-    double features = 0;
-    const char *format = rer_tensors_text(tensors, "format");
-    if (format == NULL || strcmp(format, "rer model " FORMAT) != 0)
-        return rer_fail(error, RER_BAD_INPUT, "%s: this is no rer model of format " FORMAT " (it says '%.40s')", path,
-                        format != NULL ? format : "nothing");
-    rer_status status = rer_tensors_shape(tensors, "class_sizes", &rank, shape, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "features", &features, error);
-    if (status != RER_OK)
-        return status;
-    if (rank != 1 || shape[0] < 2 || shape[0] > INT32_MAX || !(features >= 1 && features <= INT32_MAX / 2))
-        return rer_fail(error, RER_BAD_INPUT, "%s: %lld classes of %g features are no usable sizes", path,
-                        (long long)shape[0], features);
-    *C = (int32_t)shape[0];
-    *D = (int64_t)features;
-    return RER_OK;
+    const char *name = rer_tensors_text(tensors, "reconstructor");
+    model->reconstructor = rer_reconstructor_named(name);
+    if (model->reconstructor != NULL)
+        return model->reconstructor->load(model, tensors, error);
+    rer_tensors_fail(tensors, "unknown reconstructor '%.40s'", name != NULL ? name : "");
+    return rer_tensors_status(tensors, error);
 }
 
-static rer_status load_tensors(rer_model **model, const rer_tensors *tensors, const char *path, rer_error *error)
+/* Frees the tensors. */
+static rer_status load_model(rer_model **model, rer_tensors *tensors, rer_error *error)
 {
     rer_model *made = NULL;
     int32_t C = 0;
     int64_t D = 0;
-    rer_status status = read_sizes(tensors, path, &C, &D, error);
+    rer_status status = read_sizes(tensors, &C, &D, error);
     if (status == RER_OK)
         status = rer_model_make(&made, D, C, error);
     if (status == RER_OK)
-        status = load_common(made, tensors, path, error);
-    if (status == RER_OK) {
-        const char *name = rer_tensors_text(tensors, "reconstructor");
-        made->reconstructor = rer_reconstructor_named(name);
-        status = made->reconstructor != NULL ? made->reconstructor->load(made, tensors, error)
-                                             : rer_fail(error, RER_BAD_INPUT, "%s: unknown reconstructor '%.40s'", path,
-                                                        name != NULL ? name : "");
-    }
+        status = load_common(made, tensors, error);
+    if (status == RER_OK)
+        status = load_reconstructor(made, tensors, error);
     rer_backend_leave(); /* what the reconstructor took to prepare itself */
+    rer_tensors_free(tensors);
     if (status != RER_OK) {
         rer_model_free(made);
         return status;
@@ -317,23 +274,12 @@ static rer_status load_tensors(rer_model **model, const rer_tensors *tensors, co
 
 rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
 {
-    rer_tensors *tensors = NULL;
     rer_error_clear(error);
-    rer_status status = rer_tensors_read(&tensors, path, error);
-    if (status == RER_OK)
-        status = load_tensors(model, tensors, path, error);
-    rer_tensors_free(tensors);
-    return status;
+    return load_model(model, rer_tensors_read(path), error);
 }
 
 rer_status rer_model_unpack(rer_model **model, const void *bytes, int64_t size, rer_error *error)
 {
-    static const char name[] = "the model";
-    rer_tensors *tensors = NULL;
     rer_error_clear(error);
-    rer_status status = rer_tensors_unpack(&tensors, bytes, size, name, error);
-    if (status == RER_OK)
-        status = load_tensors(model, tensors, name, error);
-    rer_tensors_free(tensors);
-    return status;
+    return load_model(model, rer_tensors_unpack(bytes, size, "the model"), error);
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,7 @@ struct rer_tensors {
     char *path; /* when reading */
     const unsigned char *data;
     unsigned char *owned; /* data, where it came from a file */
+    rer_error error;      /* the first failure */
 };
 
 static const struct {
@@ -49,19 +51,40 @@ static rer_status fail_memory(rer_error *error)
     return rer_fail(error, RER_SYSTEM, "out of memory: the model's header");
 }
 
-rer_status rer_tensors_make(rer_tensors **tensors, rer_error *error)
+static bool has_failed(const rer_tensors *tensors)
+{
+    return tensors == NULL || tensors->error.status != RER_OK;
+}
+
+rer_status rer_tensors_status(const rer_tensors *tensors, rer_error *error)
+{
+    if (tensors == NULL)
+        return fail_memory(error);
+    const rer_error *first = &tensors->error;
+    return first->status == RER_OK ? RER_OK : rer_fail(error, first->status, "%s", first->message);
+}
+
+void rer_tensors_fail(rer_tensors *tensors, const char *format, ...)
+{
+    if (has_failed(tensors))
+        return;
+    char message[sizeof tensors->error.message];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    (void)rer_fail(&tensors->error, RER_BAD_INPUT, "%s: %s", tensors->path, message);
+}
+
+rer_tensors *rer_tensors_make(void)
 {
     rer_tensors *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the model's header", error);
-    if (status != RER_OK)
-        return status;
+    if (rer_allocate(&made, 1, sizeof *made, "the model's header", NULL) != RER_OK)
+        return NULL;
     made->header = json_pack("{s:{}}", "__metadata__");
-    if (made->header == NULL) {
-        free(made);
-        return fail_memory(error);
-    }
-    *tensors = made;
-    return RER_OK;
+    if (made->header == NULL)
+        (void)fail_memory(&made->error);
+    return made;
 }
 
 void rer_tensors_free(rer_tensors *tensors)
@@ -77,45 +100,54 @@ void rer_tensors_free(rer_tensors *tensors)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-rer_status rer_tensors_add(rer_tensors *tensors, const char *name, rer_dtype dtype, int32_t rank, const int64_t *shape,
-                           const void *data, rer_error *error)
+static json_t *list_shape(int32_t rank, const int64_t *shape)
 {
-    int type = type_index(dtype);
-    int64_t bytes = types[type].size;
     json_t *dimensions = json_array();
-    for (int32_t i = 0; i < rank; i++) {
-        bytes *= shape[i];
+    for (int32_t i = 0; i < rank; i++)
         if (json_array_append_new(dimensions, json_integer(shape[i])) != 0) {
             json_decref(dimensions);
-            return fail_memory(error);
+            return NULL;
         }
+    return dimensions;
+}
+
+void rer_tensors_add(rer_tensors *tensors, const char *name, rer_dtype dtype, int32_t rank, const int64_t *shape,
+                     const void *data)
+{
+    if (has_failed(tensors))
+        return;
+    int type = type_index(dtype);
+    int64_t bytes = types[type].size;
+    for (int32_t i = 0; i < rank; i++)
+        bytes *= shape[i];
+    /* "o" takes the list over, and fails where it is NULL */
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", types[type].name, "shape", list_shape(rank, shape),
+                              "data_offsets", (json_int_t)tensors->bytes, (json_int_t)(tensors->bytes + bytes));
+    if (entry == NULL || json_object_set_new(tensors->header, name, entry) != 0) {
+        (void)fail_memory(&tensors->error);
+        return;
     }
-    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", types[type].name, "shape", dimensions, "data_offsets",
-                              (json_int_t)tensors->bytes, (json_int_t)(tensors->bytes + bytes));
-    rer_status status =
-        rer_grow(&tensors->list, &tensors->capacity, tensors->count + 1, sizeof *tensors->list, "the model", error);
-    if (status != RER_OK) {
-        json_decref(entry);
-        return status;
-    }
-    if (entry == NULL || json_object_set_new(tensors->header, name, entry) != 0)
-        return fail_memory(error);
+    if (rer_grow(&tensors->list, &tensors->capacity, tensors->count + 1, sizeof *tensors->list, "the model",
+                 &tensors->error) != RER_OK)
+        return;
     tensors->list[tensors->count++] = (tensor){data, bytes};
     tensors->bytes += bytes;
-    return RER_OK;
 }
 
-rer_status rer_tensors_set_text(rer_tensors *tensors, const char *key, const char *value, rer_error *error)
+void rer_tensors_set_text(rer_tensors *tensors, const char *key, const char *value)
 {
+    if (has_failed(tensors))
+        return;
     json_t *metadata = json_object_get(tensors->header, "__metadata__");
-    return json_object_set_new(metadata, key, json_string(value)) == 0 ? RER_OK : fail_memory(error);
+    if (json_object_set_new(metadata, key, json_string(value)) != 0)
+        (void)fail_memory(&tensors->error);
 }
 
-rer_status rer_tensors_set_number(rer_tensors *tensors, const char *key, double value, rer_error *error)
+void rer_tensors_set_number(rer_tensors *tensors, const char *key, double value)
 {
     char text[40];
     (void)snprintf(text, sizeof text, "%.17g", value);
-    return rer_tensors_set_text(tensors, key, text, error);
+    rer_tensors_set_text(tensors, key, text);
 }
 
 /* json_dumps forgets a failed allocation while it writes the name of a member; into a buffer that is
@@ -163,7 +195,9 @@ static rer_status put_in_file(void *to, const void *bytes, int64_t count, rer_er
 rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error)
 {
     rer_output output = {0};
-    rer_status status = rer_output_open(&output, path, error);
+    rer_status status = rer_tensors_status(tensors, error);
+    if (status == RER_OK)
+        status = rer_output_open(&output, path, error);
     if (status == RER_OK)
         status = emit(tensors, put_in_file, &output, error);
     if (status == RER_OK)
@@ -190,7 +224,9 @@ static rer_status put_in_memory(void *to, const void *bytes, int64_t count, rer_
 rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *size, rer_error *error)
 {
     packing packed = {0};
-    rer_status status = emit(tensors, put_in_memory, &packed, error);
+    rer_status status = rer_tensors_status(tensors, error);
+    if (status == RER_OK)
+        status = emit(tensors, put_in_memory, &packed, error);
     if (status != RER_OK) {
         free(packed.bytes);
         return status;
@@ -200,226 +236,208 @@ rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *s
     return RER_OK;
 }
 
-/* ---- reading ----------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------- */
 
-static rer_status fail_file(const char *path, const char *what, rer_error *error)
+static void fail_file(rer_tensors *tensors, const char *what)
 {
-    return rer_fail(error, RER_BAD_INPUT, "%s: %s; a model saved by --save-model is needed", path, what);
+    rer_tensors_fail(tensors, "%s; a model saved by --save-model is needed", what);
 }
 
-/* Reads exactly `bytes` bytes into fresh memory, one byte longer and ending in zero. */
-static rer_status read_piece(int fd, int64_t bytes, unsigned char **out, const char *path, rer_error *error)
+/* Exactly `bytes` bytes in fresh memory, one byte longer and ending in zero. */
+static unsigned char *read_piece(rer_tensors *tensors, int fd, int64_t bytes)
 {
     unsigned char *memory = NULL;
-    rer_status status = rer_allocate(&memory, bytes + 1, 1, "the model", error);
-    for (int64_t done = 0; status == RER_OK && done < bytes;) {
+    if (has_failed(tensors) || rer_allocate(&memory, bytes + 1, 1, "the model", &tensors->error) != RER_OK)
+        return NULL;
+    for (int64_t done = 0; !has_failed(tensors) && done < bytes;) {
         ssize_t got = read(fd, memory + done, (size_t)(bytes - done));
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            status = rer_fail_errno(error, "%s: reading", path);
+            (void)rer_fail_errno(&tensors->error, "%s: reading", tensors->path);
         else if (got == 0)
-            status = fail_file(path, "the file ends early", error);
+            fail_file(tensors, "the file ends early");
         else
             done += got;
     }
-    if (status != RER_OK) {
-        free(memory);
-        return status;
-    }
-    *out = memory;
-    return RER_OK;
+    return memory;
 }
 
-/* The header's length from the first bytes of `available` ones. */
-static rer_status header_length(const unsigned char *start, int64_t available, int64_t *length, const char *path,
-                                rer_error *error)
+/* The header's length from the first 8 of `available` bytes. */
+static int64_t header_length(rer_tensors *tensors, const unsigned char *start, int64_t available)
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++)
+    if (available < 8)
+        fail_file(tensors, "the file is too short to be a safetensors file");
+    for (int i = 0; !has_failed(tensors) && i < 8; i++)
         value |= (uint64_t)start[i] << (8 * i);
-    if (value > HEADER_MAX || (int64_t)value > available - 8)
-        return fail_file(path, "the header's length does not fit the file; this is no safetensors file", error);
-    *length = (int64_t)value;
-    return RER_OK;
+    if (value <= HEADER_MAX && (int64_t)value <= available - 8)
+        return (int64_t)value;
+    fail_file(tensors, "the header's length does not fit the file; this is no safetensors file");
+    return 0;
 }
 
-static rer_status parse_header(rer_tensors *tensors, const void *text, int64_t length, rer_error *error)
+static void parse_header(rer_tensors *tensors, const void *text, int64_t length)
 {
+    if (has_failed(tensors))
+        return;
     json_decref(tensors->header);
     tensors->header = json_loadb(text, (size_t)length, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(tensors->header))
-        return fail_file(tensors->path, "the header is no JSON object; this is no safetensors file", error);
-    return RER_OK;
+        fail_file(tensors, "the header is no JSON object; this is no safetensors file");
 }
 
-static const char too_short[] = "the file is too short to be a safetensors file";
-
-static rer_status read_file(rer_tensors *tensors, int fd, rer_error *error)
+static void read_file(rer_tensors *tensors, int fd)
 {
-    const char *path = tensors->path;
     struct stat info;
-    unsigned char *piece = NULL;
-    int64_t length = 0;
-    if (fstat(fd, &info) != 0)
-        return rer_fail_errno(error, "%s", path);
+    if (fstat(fd, &info) != 0) {
+        (void)rer_fail_errno(&tensors->error, "%s", tensors->path);
+        return;
+    }
     if (!S_ISREG(info.st_mode))
-        return fail_file(path, "this is no regular file", error);
-    if (info.st_size < 8)
-        return fail_file(path, too_short, error);
-    rer_status status = read_piece(fd, 8, &piece, path, error);
-    if (status == RER_OK)
-        status = header_length(piece, info.st_size, &length, path, error);
-    free(piece);
-    piece = NULL;
-    if (status == RER_OK)
-        status = read_piece(fd, length, &piece, path, error);
-    if (status == RER_OK)
-        status = parse_header(tensors, piece, length, error);
-    free(piece);
-    if (status != RER_OK)
-        return status;
+        fail_file(tensors, "this is no regular file");
+    unsigned char *start = read_piece(tensors, fd, rer_min(8, info.st_size));
+    int64_t length = header_length(tensors, start, info.st_size);
+    unsigned char *header = read_piece(tensors, fd, length);
+    parse_header(tensors, header, length);
+    free(start);
+    free(header);
     tensors->bytes = (int64_t)info.st_size - 8 - length;
-    status = read_piece(fd, tensors->bytes, &tensors->owned, path, error);
-    tensors->data = tensors->owned;
-    return status;
+    tensors->data = tensors->owned = read_piece(tensors, fd, tensors->bytes);
 }
 
-rer_status rer_tensors_read(rer_tensors **tensors, const char *path, rer_error *error)
+/* Tensors with nothing in them but the name that messages begin with. */
+static rer_tensors *make_named(const char *name)
 {
-    rer_tensors *made = NULL;
-    rer_status status = rer_tensors_make(&made, error);
-    if (made == NULL)
-        return status;
-    status = rer_copy_text(&made->path, path, error);
-    if (status == RER_OK) {
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
-        status = fd < 0 ? rer_fail_errno(error, "%s", path) : read_file(made, fd, error);
-        if (fd >= 0)
-            (void)close(fd);
-    }
-    if (status != RER_OK) {
-        rer_tensors_free(made);
-        return status;
-    }
-    *tensors = made;
-    return RER_OK;
+    rer_tensors *made = rer_tensors_make();
+    if (!has_failed(made))
+        (void)rer_copy_text(&made->path, name, &made->error);
+    return made;
 }
 
-rer_status rer_tensors_unpack(rer_tensors **tensors, const void *bytes, int64_t size, const char *name,
-                              rer_error *error)
+rer_tensors *rer_tensors_read(const char *path)
 {
-    rer_tensors *made = NULL;
+    rer_tensors *made = make_named(path);
+    if (has_failed(made))
+        return made;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        (void)rer_fail_errno(&made->error, "%s", path);
+        return made;
+    }
+    read_file(made, fd);
+    (void)close(fd);
+    return made;
+}
+
+rer_tensors *rer_tensors_unpack(const void *bytes, int64_t size, const char *name)
+{
     const unsigned char *start = bytes;
-    int64_t length = 0;
-    rer_status status = rer_tensors_make(&made, error);
-    if (made == NULL)
-        return status;
-    status = rer_copy_text(&made->path, name, error);
-    if (status == RER_OK && size < 8)
-        status = fail_file(name, too_short, error);
-    if (status == RER_OK)
-        status = header_length(start, size, &length, name, error);
-    if (status == RER_OK)
-        status = parse_header(made, start + 8, length, error);
-    if (status != RER_OK) {
-        rer_tensors_free(made);
-        return status;
-    }
+    rer_tensors *made = make_named(name);
+    if (has_failed(made))
+        return made;
+    int64_t length = header_length(made, start, size);
+    parse_header(made, start + 8, length);
     made->bytes = size - 8 - length;
     made->data = start + 8 + length;
-    *tensors = made;
-    return RER_OK;
+    return made;
 }
 
-static rer_status fail_tensor(const rer_tensors *tensors, const char *name, const char *what, rer_error *error)
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static void fail_tensor(rer_tensors *tensors, const char *name, const char *what)
 {
-    return rer_fail(error, RER_BAD_INPUT, "%s: the array '%s' %s; this is no model of this version", tensors->path,
-                    name, what);
+    rer_tensors_fail(tensors, "the array '%s' %s; this is no model of this version", name, what);
 }
 
-rer_status rer_tensors_shape(const rer_tensors *tensors, const char *name, int32_t *rank, int64_t *shape,
-                             rer_error *error)
+int32_t rer_tensors_shape(rer_tensors *tensors, const char *name, int64_t *shape)
 {
+    memset(shape, 0, RER_TENSOR_RANK_MAX * sizeof *shape);
+    if (has_failed(tensors))
+        return 0;
     json_t *dimensions = json_object_get(json_object_get(tensors->header, name), "shape");
     size_t count = json_array_size(dimensions);
-    if (!json_is_array(dimensions) || count > RER_TENSOR_RANK_MAX)
-        return fail_tensor(tensors, name, "is missing or has no usable shape", error);
+    if (!json_is_array(dimensions) || count > RER_TENSOR_RANK_MAX) {
+        fail_tensor(tensors, name, "is missing or has no usable shape");
+        return 0;
+    }
     for (size_t i = 0; i < count; i++) {
         json_t *value = json_array_get(dimensions, i);
-        if (!json_is_integer(value) || json_integer_value(value) < 0)
-            return fail_tensor(tensors, name, "has a size that is no number", error);
+        if (!json_is_integer(value) || json_integer_value(value) < 0) {
+            fail_tensor(tensors, name, "has a size that is no number");
+            return 0;
+        }
         shape[i] = json_integer_value(value);
     }
-    *rank = (int32_t)count;
-    return RER_OK;
+    return (int32_t)count;
 }
 
-/* Finds where an array's data is, after checking type, shape and place against the file. */
-static rer_status locate(const rer_tensors *tensors, const char *name, int type, int32_t rank, const int64_t *shape,
-                         int64_t *from, int64_t *bytes, rer_error *error)
+/* Where an array's data is, after checking type, shape and place against the file; NULL: it has failed. */
+static const unsigned char *locate(rer_tensors *tensors, const char *name, int type, int32_t rank, const int64_t *shape,
+                                   int64_t *bytes)
 {
-    int32_t rank_there = 0;
     int64_t there[RER_TENSOR_RANK_MAX];
-    rer_status status = rer_tensors_shape(tensors, name, &rank_there, there, error);
-    if (status != RER_OK)
-        return status;
+    bool fits = rer_tensors_shape(tensors, name, there) == rank;
+    if (has_failed(tensors))
+        return NULL;
     json_t *entry = json_object_get(tensors->header, name), *offsets = json_object_get(entry, "data_offsets");
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
-    bool fits = rank_there == rank;
     *bytes = types[type].size;
     for (int32_t i = 0; fits && i < rank; i++)
         fits = there[i] == shape[i] && rer_product(*bytes, shape[i], bytes);
-    if (!fits || dtype == NULL || strcmp(dtype, types[type].name) != 0)
-        return fail_tensor(tensors, name, "has another type or shape than the rest of the file says", error);
+    if (!fits || dtype == NULL || strcmp(dtype, types[type].name) != 0) {
+        fail_tensor(tensors, name, "has another type or shape than the rest of the file says");
+        return NULL;
+    }
     json_int_t begin = json_integer_value(json_array_get(offsets, 0)),
                end = json_integer_value(json_array_get(offsets, 1));
-    if (json_array_size(offsets) != 2 || begin < 0 || end < begin || end > tensors->bytes || end - begin != *bytes)
-        return fail_tensor(tensors, name, "lies outside the file", error);
-    *from = begin;
-    return RER_OK;
+    if (json_array_size(offsets) != 2 || begin < 0 || end < begin || end > tensors->bytes || end - begin != *bytes) {
+        fail_tensor(tensors, name, "lies outside the file");
+        return NULL;
+    }
+    return tensors->data + begin;
 }
 
-rer_status rer_tensors_copy(const rer_tensors *tensors, const char *name, rer_dtype dtype, int32_t rank,
-                            const int64_t *shape, void *out, rer_error *error)
+void *rer_tensors_copy(rer_tensors *tensors, const char *name, rer_dtype dtype, int32_t rank, const int64_t *shape)
 {
     void *copy = NULL;
-    int64_t from = 0, bytes = 0;
-    rer_status status = locate(tensors, name, type_index(dtype), rank, shape, &from, &bytes, error);
-    if (status == RER_OK)
-        status = rer_allocate(&copy, bytes, 1, name, error);
-    if (status != RER_OK)
-        return status;
-    memcpy(copy, tensors->data + from, (size_t)bytes);
+    int64_t bytes = 0;
+    const unsigned char *from = locate(tensors, name, type_index(dtype), rank, shape, &bytes);
+    if (from == NULL || rer_allocate(&copy, bytes, 1, name, &tensors->error) != RER_OK)
+        return NULL;
+    memcpy(copy, from, (size_t)bytes);
     for (int64_t i = 0; dtype == RER_F64 && i < bytes / 8; i++)
         if (!isfinite(((const double *)copy)[i])) {
             free(copy);
-            return fail_tensor(tensors, name, "holds a value that is not finite", error);
+            fail_tensor(tensors, name, "holds a value that is not finite");
+            return NULL;
         }
-    *(void **)out = copy;
-    return RER_OK;
+    return copy;
 }
 
 bool rer_tensors_has(const rer_tensors *tensors, const char *name)
 {
-    return json_object_get(tensors->header, name) != NULL;
+    return !has_failed(tensors) && json_object_get(tensors->header, name) != NULL;
 }
 
 const char *rer_tensors_text(const rer_tensors *tensors, const char *key)
 {
+    if (has_failed(tensors))
+        return NULL;
     return json_string_value(json_object_get(json_object_get(tensors->header, "__metadata__"), key));
 }
 
-rer_status rer_tensors_number(const rer_tensors *tensors, const char *key, double *value, rer_error *error)
+double rer_tensors_number(rer_tensors *tensors, const char *key)
 {
     const char *text = rer_tensors_text(tensors, key);
     char *end = NULL;
-    if (text == NULL)
-        return rer_fail(error, RER_BAD_INPUT, "%s: the entry '%s' is missing; this is no model of this version",
-                        tensors->path, key);
+    if (text == NULL) {
+        rer_tensors_fail(tensors, "the entry '%s' is missing; this is no model of this version", key);
+        return 0;
+    }
     double parsed = strtod(text, &end);
-    if (end == text || *end != 0)
-        return rer_fail(error, RER_BAD_INPUT, "%s: the entry '%s' is '%.40s' and no number", tensors->path, key, text);
-    *value = parsed;
-    return RER_OK;
+    if (end != text && *end == 0)
+        return parsed;
+    rer_tensors_fail(tensors, "the entry '%s' is '%.40s' and no number", key, text);
+    return 0;
 }

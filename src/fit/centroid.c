@@ -83,9 +83,8 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
     double *u = NULL, *norm = NULL;
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_status status = rer_allocate(&u, (C + 1) * D, sizeof(double), "class means in the metric", error);
-    if (status == RER_OK)
-        status = rer_allocate(&norm, C, sizeof(double), "class means in the metric", error);
+    rer_room rooms[] = {RER_ROOM(u, (C + 1) * D), RER_ROOM(norm, C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class means in the metric", error);
     if (status != RER_OK)
         goto done;
     for (int64_t c = 0; c < C; c++)
@@ -335,62 +334,46 @@ void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const
 
 /* ---- saving ------------------------------------------------------------------------------ */
 
-rer_status rer_centroid_model_save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+void rer_centroid_model_save(const rer_model *model, rer_tensors *tensors)
 {
-    const centroid_state *state = model->state;
-    const rer_centroid *centroid = &state->centroid;
+    const rer_centroid *centroid = &((const centroid_state *)model->state)->centroid;
     int64_t C = model->C, D = model->D;
-    rer_status status = rer_tensors_add(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, centroid->mean, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "centroid.grand_mean", RER_F64, 1, &D, centroid->grand, error);
-    if (status == RER_OK && centroid->root != NULL)
-        status = rer_tensors_add(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, centroid->root, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "centroid.weight", centroid->weight, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "centroid.in_double", centroid->in_double, error);
-    return status;
+    rer_tensors_add(tensors, "centroid.mean", RER_F64, RER_SHAPE(C, D), centroid->mean);
+    rer_tensors_add(tensors, "centroid.grand_mean", RER_F64, RER_SHAPE(D), centroid->grand);
+    if (centroid->root != NULL)
+        rer_tensors_add(tensors, "centroid.root", RER_F64, RER_SHAPE(D, D), centroid->root);
+    rer_tensors_set_number(tensors, "centroid.weight", centroid->weight);
+    rer_tensors_set_number(tensors, "centroid.in_double", centroid->in_double);
 }
 
-static rer_status load_arrays(centroid_state *state, const rer_model *model, const rer_tensors *tensors,
-                              rer_error *error)
+static rer_status load_state(centroid_state *state, const rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     int64_t C = model->C, D = model->D;
-    double in_double = 0;
-    rer_status status =
-        rer_tensors_copy(tensors, "centroid.mean", RER_F64, 2, (int64_t[]){C, D}, &state->moments.mean, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "centroid.grand_mean", RER_F64, 1, &D, &state->moments.grand, error);
+    rer_class_moments *moments = &state->moments;
+    rer_status status = rer_allocate(&moments->n, C, sizeof *moments->n, "class sizes", error);
+    if (status != RER_OK)
+        return status;
+    memcpy(moments->n, model->n, (size_t)C * sizeof *model->n);
+    moments->labelled = model->N;
+    moments->mean = rer_tensors_copy(tensors, "centroid.mean", RER_F64, RER_SHAPE(C, D));
+    moments->grand = rer_tensors_copy(tensors, "centroid.grand_mean", RER_F64, RER_SHAPE(D));
+    state->centroid =
+        (rer_centroid){.D = D, .C = model->C, .mean = moments->mean, .grand = moments->grand, .n = moments->n};
     /* The metric is there exactly where a shrinkage is: without it the model would be another one. */
-    if (status == RER_OK && !isnan(model->shrinkage))
-        status =
-            rer_tensors_copy(tensors, "centroid.root", RER_F64, 2, (int64_t[]){D, D}, &state->centroid.root, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "centroid.weight", &state->centroid.weight, error);
-    if (status == RER_OK)
-        status = rer_tensors_number(tensors, "centroid.in_double", &in_double, error);
-    state->centroid.in_double = in_double != 0;
-    return status;
+    if (!isnan(model->shrinkage))
+        state->centroid.root = rer_tensors_copy(tensors, "centroid.root", RER_F64, RER_SHAPE(D, D));
+    state->centroid.weight = rer_tensors_number(tensors, "centroid.weight");
+    state->centroid.in_double = rer_tensors_number(tensors, "centroid.in_double") != 0;
+    status = rer_tensors_status(tensors, error);
+    return status == RER_OK ? rer_centroid_finish(&state->centroid, error) : status;
 }
 
-rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
     if (status == RER_OK)
-        status = rer_allocate(&state->moments.n, model->C, sizeof(int64_t), "class sizes", error);
-    if (status == RER_OK)
-        status = load_arrays(state, model, tensors, error);
-    if (status == RER_OK) {
-        memcpy(state->moments.n, model->n, (size_t)model->C * sizeof *model->n);
-        state->moments.labelled = model->N;
-        state->centroid.D = model->D;
-        state->centroid.C = model->C;
-        state->centroid.mean = state->moments.mean;
-        state->centroid.grand = state->moments.grand;
-        state->centroid.n = state->moments.n;
-        status = rer_centroid_finish(&state->centroid, error);
-    }
+        status = load_state(state, model, tensors, error);
     if (status != RER_OK) {
         rer_centroid_model_free(state);
         return status;

@@ -83,8 +83,8 @@ void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, cons
                                 void *scratch);
 void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
                                int32_t classes, float *d2, void *scratch);
-rer_status rer_centroid_model_save(const rer_model *model, rer_tensors *tensors, rer_error *error);
-rer_status rer_centroid_model_load(rer_model *model, const rer_tensors *tensors, rer_error *error);
+void rer_centroid_model_save(const rer_model *model, rer_tensors *tensors);
+rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error);
 void rer_centroid_model_free(void *state);
 rer_centroid *rer_centroid_of(void *state); /* the centroid in a state of the functions above */
 

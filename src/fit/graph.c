@@ -53,11 +53,8 @@ static rer_status find_neighbors(rer_neighbor *lists, const float *x, int64_t n,
     float *products = NULL; /* [tile, n] */
     rer_neighbor *candidates = NULL;
     int64_t tile = rer_min(TILE, n), room = rer_min(others + SPARE, n - 1);
-    rer_status status = rer_allocate(&square, n, sizeof *square, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&products, tile * n, sizeof *products, "neighbours", error);
-    if (status == RER_OK)
-        status = rer_allocate(&candidates, room, sizeof *candidates, "neighbours", error);
+    rer_room rooms[] = {RER_ROOM(square, n), RER_ROOM(products, tile * n), RER_ROOM(candidates, room)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++)
         square[i] = kernels->sum_squares(x + i * D, D);
     for (int64_t first = 0; status == RER_OK && first < n; first += tile) {

@@ -127,15 +127,9 @@ rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments
     rer_status status = rer_allocate(&made, 1, sizeof *made, "groups", error);
     if (status != RER_OK)
         return status;
-    status = rer_allocate(&made->cell, run->N, sizeof *made->cell, "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->group, run->N, sizeof *made->group, "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->code, run->N, sizeof *made->code, "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->rows, run->N, sizeof *made->rows, "groups", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->usable, run->C, sizeof *made->usable, "groups", error);
+    rer_room rooms[] = {RER_ROOM(made->cell, run->N), RER_ROOM(made->group, run->N), RER_ROOM(made->code, run->N),
+                        RER_ROOM(made->rows, run->N), RER_ROOM(made->usable, run->C)};
+    status = rer_allocate_all(rooms, RER_COUNT(rooms), "groups", error);
     if (status == RER_OK)
         status = sort_rows(made, moments, run, error);
     int32_t usable = 0;

@@ -49,14 +49,13 @@ rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *er
 {
     rer_model *made = NULL;
     rer_status status = rer_allocate(&made, 1, sizeof *made, "the model", error);
-    if (status == RER_OK) {
-        made->D = D;
-        made->C = C;
-        made->rank = NAN;
-        status = rer_allocate(&made->n, C, sizeof *made->n, "class sizes", error);
-    }
-    if (status == RER_OK)
-        status = rer_allocate(&made->names, C, sizeof *made->names, "class names", error);
+    if (status != RER_OK)
+        return status;
+    made->D = D;
+    made->C = C;
+    made->rank = NAN;
+    rer_room rooms[] = {RER_ROOM(made->n, C), RER_ROOM(made->names, C)};
+    status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes and names", error);
     if (status != RER_OK) {
         rer_model_free(made);
         return status;

@@ -46,8 +46,9 @@ struct rer_reconstructor {
      * RER_CLASS_TILE); NaN for the own class of a sample that is alone in it. */
     void (*errors)(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
                    float *d2, void *scratch);
-    rer_status (*save)(const rer_model *model, rer_tensors *tensors, rer_error *error);
-    rer_status (*load)(rer_model *model, const rer_tensors *tensors, rer_error *error);
+    /* A failure to save stays in the tensors. */
+    void (*save)(const rer_model *model, rer_tensors *tensors);
+    rer_status (*load)(rer_model *model, rer_tensors *tensors, rer_error *error);
     void (*free)(void *state);
 };
 

@@ -37,19 +37,11 @@ rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool 
 {
     rer_class_sums made = {.C = C, .D = D, .all_equal = true};
     int64_t values = 0;
-    rer_status status = rer_allocate(&made.n, C, sizeof(int64_t), "class sizes", error);
-    if (status == RER_OK && !rer_product(C, D, &values))
-        status = rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", C, (long long)D);
-    if (status == RER_OK)
-        status = rer_allocate(&made.sum, values, sizeof(double), "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.rest, values, sizeof(double), "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.square, 2 * D, sizeof(double), "squares", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.first_row, D, sizeof(float), "a row", error);
-    if (status == RER_OK && ranges)
-        status = rer_allocate(&made.low, 2 * D, sizeof(float), "feature ranges", error);
+    if (!rer_product(C, D, &values))
+        return rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", C, (long long)D);
+    rer_room rooms[] = {RER_ROOM(made.n, C),          RER_ROOM(made.sum, values),  RER_ROOM(made.rest, values),
+                        RER_ROOM(made.square, 2 * D), RER_ROOM(made.first_row, D), RER_ROOM(made.low, 2 * D)};
+    rer_status status = rer_allocate_all(rooms, ranges ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "class means", error);
     if (status != RER_OK) {
         rer_class_sums_free(&made);
         return status;
@@ -301,10 +293,9 @@ static rer_status finish_sums(rer_class_moments *moments, rer_normalizer *normal
     rer_status status = RER_OK;
     if (sums->low != NULL && sums->labelled > 0)
         status = rer_normalizer_set_range(normalizer, sums->low, sums->high, sums->D, error);
+    rer_room rooms[] = {RER_ROOM(made.grand, sums->D), RER_ROOM(made.unit, sums->D)};
     if (status == RER_OK)
-        status = rer_allocate(&made.grand, sums->D, sizeof(double), "the mean", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.unit, sums->D, sizeof(double), "units", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "the mean and units", error);
     if (status != RER_OK) {
         rer_class_moments_free(&made);
         return status;

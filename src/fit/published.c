@@ -72,11 +72,8 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
 {
     double *share = NULL, *mean = NULL, *variance = NULL;
     int64_t steps = REPORTS_RUN * rer_max(1, graph->draws / BATCH / REPORTS);
-    rer_status status = rer_allocate(&share, n, sizeof *share, "the rows of a class", error);
-    if (status == RER_OK)
-        status = rer_allocate(&mean, D, sizeof *mean, "a class mean", error);
-    if (status == RER_OK)
-        status = rer_allocate(&variance, D, sizeof *variance, "a class variance", error);
+    rer_room rooms[] = {RER_ROOM(share, n), RER_ROOM(mean, D), RER_ROOM(variance, D)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the mean of a class", error);
     if (status == RER_OK) {
         head_shares(share, graph, n);
         weigh_rows(mean, variance, x, share, n, D);

@@ -20,17 +20,11 @@
 static rer_status allocate_rows(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
 {
     int64_t values = 0;
-    rer_status status = RER_OK;
     sample->count = count;
     if (!rer_product(count, D, &values))
-        status = rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
-    if (status == RER_OK)
-        status = rer_allocate(&sample->x, values, sizeof(float), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&sample->scale, count, sizeof(double), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&sample->code, count, sizeof(int32_t), "sampled rows", error);
-    return status;
+        return rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
+    rer_room rooms[] = {RER_ROOM(sample->x, values), RER_ROOM(sample->scale, count), RER_ROOM(sample->code, count)};
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
 }
 
 static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)

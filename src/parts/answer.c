@@ -6,7 +6,7 @@
 /* A part with all that a pass needs. */
 typedef struct working {
     const rer_part *part;
-    const rer_tensors *task;
+    rer_tensors *task;
     rer_options options;
     rer_dataset *data;
     rer_run run;
@@ -26,20 +26,15 @@ static rer_status check_codes(const rer_part *part, int64_t rows, int64_t C, rer
 
 static rer_status open_part(working *work, const rer_progress *progress, rer_error *error)
 {
-    int64_t D = 0, C = 0, drop_invalid = 0, probability = 0;
+    rer_tensors *task = work->task;
     work->options = rer_options_default();
-    rer_status status = rer_exchange_integer(work->task, "features", 1, INT32_MAX, &D, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "classes", 1, INT32_MAX, &C, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "drop_invalid", 0, 1, &drop_invalid, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "probability", 0, RER_DENSITY, &probability, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "seed", 0, (int64_t)1 << 53, &work->options.seed, error);
-    work->options.probability = (int32_t)probability;
+    int64_t D = rer_exchange_integer(task, "features", 1, INT32_MAX);
+    int64_t C = rer_exchange_integer(task, "classes", 1, INT32_MAX);
+    work->options.drop_invalid = rer_exchange_integer(task, "drop_invalid", 0, 1) != 0;
+    work->options.probability = (int32_t)rer_exchange_integer(task, "probability", 0, RER_DENSITY);
+    work->options.seed = rer_exchange_integer(task, "seed", 0, (int64_t)1 << 53);
     work->options.threads = work->part->threads;
-    work->options.drop_invalid = drop_invalid != 0;
+    rer_status status = rer_tensors_status(task, error);
     if (status == RER_OK)
         status = rer_dataset_wrap(&work->data, &work->part->rows, NULL, &work->options, error);
     if (status == RER_OK && work->data->D != D)
@@ -73,7 +68,8 @@ static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working
 {
     rer_normalizer normalizer = {0};
     answer->rows = work->run.N;
-    rer_status status = rer_exchange_get_normalizer(&normalizer, work->task, work->run.D, error);
+    rer_exchange_get_normalizer(&normalizer, work->task, work->run.D);
+    rer_status status = rer_tensors_status(work->task, error);
     if (status == RER_OK)
         status = rer_class_sums_make(&answer->sums, work->run.C, work->run.D, normalizer.kind == RER_MINMAX, error);
     if (status == RER_OK)
@@ -81,7 +77,7 @@ static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working
     if (status == RER_OK)
         status = list_invalid(answer, work, error);
     if (status == RER_OK)
-        status = rer_exchange_put_sums(out, answer, error);
+        rer_exchange_put_sums(out, answer);
     rer_normalizer_free(&normalizer);
     return status;
 }
@@ -89,52 +85,57 @@ static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working
 /* The part's own among the sampled rows, with room for them. */
 static rer_status pick_sample(rer_row_sample *sample, const working *work, rer_error *error)
 {
-    int64_t *rows = NULL, count = 0, D = work->run.D;
-    rer_status status = rer_exchange_list(work->task, "sample.row", RER_I64, 0, &count, &rows, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
-        if (rows[i] >= work->part->first && rows[i] < work->part->first + work->run.N)
-            rows[sample->count++] = rows[i];
-    sample->row = rows;
-    if (status == RER_OK)
-        status = rer_allocate(&sample->x, sample->count * D, sizeof(float), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&sample->scale, sample->count, sizeof(double), "sampled rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&sample->code, sample->count, sizeof(int32_t), "sampled rows", error);
+    int64_t count = 0, last = work->part->first + work->run.N;
+    sample->row = rer_exchange_list(work->task, "sample.row", RER_I64, &count);
+    rer_status status = rer_tensors_status(work->task, error);
+    if (status != RER_OK)
+        return status;
+    for (int64_t i = 0; i < count; i++)
+        if (sample->row[i] >= work->part->first && sample->row[i] < last)
+            sample->row[sample->count++] = sample->row[i];
+    rer_room rooms[] = {RER_ROOM(sample->x, sample->count * work->run.D), RER_ROOM(sample->scale, sample->count),
+                        RER_ROOM(sample->code, sample->count)};
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
+}
+
+/* What a task says of the classes; scatter NULL: it is not asked for. */
+static rer_status read_moments(rer_class_moments *moments, double **scatter, const working *work, rer_error *error)
+{
+    rer_tensors *task = work->task;
+    int64_t C = work->run.C, D = work->run.D;
+    bool wanted = rer_exchange_integer(task, "scatter", 0, 1) != 0;
+    if (wanted) {
+        moments->spread = rer_tensors_number(task, "spread");
+        moments->mean = rer_tensors_copy(task, "mean", RER_F64, RER_SHAPE(C, D));
+        moments->unit = rer_tensors_copy(task, "unit", RER_F64, RER_SHAPE(D));
+    }
+    rer_status status = rer_tensors_status(task, error);
+    if (status == RER_OK && wanted)
+        status = rer_allocate(scatter, D * D, sizeof(double), "the covariance", error);
     return status;
 }
 
 static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, working *work, rer_error *error)
 {
-    int64_t C = work->run.C, D = work->run.D, wanted = 0;
+    int64_t D = work->run.D;
     double *scatter = NULL;
     rer_normalizer normalizer = {0};
     rer_class_moments moments = {0};
     answer->D = D;
     answer->rows = work->run.N;
-    rer_status status = rer_exchange_get_normalizer(&normalizer, work->task, D, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "scatter", 0, 1, &wanted, error);
-    if (status == RER_OK && wanted != 0)
-        status = rer_tensors_number(work->task, "spread", &moments.spread, error);
-    if (status == RER_OK && wanted != 0)
-        status = rer_tensors_copy(work->task, "mean", RER_F64, 2, (int64_t[]){C, D}, &moments.mean, error);
-    if (status == RER_OK && wanted != 0)
-        status = rer_tensors_copy(work->task, "unit", RER_F64, 1, &D, &moments.unit, error);
+    rer_exchange_get_normalizer(&normalizer, work->task, D);
+    rer_status status = read_moments(&moments, &scatter, work, error);
     if (status == RER_OK)
         status = pick_sample(&answer->sample, work, error);
-    if (status == RER_OK && wanted != 0)
-        status = rer_allocate(&scatter, D * D, sizeof(double), "the covariance", error);
     if (status == RER_OK)
         status = rer_within_scatter(scatter, &answer->sample, &moments, &normalizer, &work->run, error);
-    if (status == RER_OK && scatter != NULL) { /* the rows of the triangle move together */
-        for (int64_t j = 1, at = 1; j < D; at += ++j)
+    if (status == RER_OK) { /* the rows of the triangle move together */
+        for (int64_t j = 1, at = 1; scatter != NULL && j < D; at += ++j)
             memmove(scatter + at, scatter + j * D, (size_t)(j + 1) * sizeof *scatter);
         answer->triangle = scatter;
         scatter = NULL;
+        rer_exchange_put_scatter(out, answer);
     }
-    if (status == RER_OK)
-        status = rer_exchange_put_scatter(out, answer, error);
     free(scatter);
     rer_class_moments_free(&moments);
     rer_normalizer_free(&normalizer);
@@ -146,11 +147,10 @@ static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, w
 static rer_status read_model(rer_model **model, bool *left_out, const working *work, rer_error *error)
 {
     rer_model *made = NULL;
-    unsigned char *bytes = NULL;
-    int64_t size = 0, is_left_out = 0;
-    rer_status status = rer_exchange_list(work->task, "model", RER_U8, 0, &size, &bytes, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(work->task, "left_out", 0, 1, &is_left_out, error);
+    int64_t size = 0;
+    unsigned char *bytes = rer_exchange_list(work->task, "model", RER_U8, &size);
+    *left_out = rer_exchange_integer(work->task, "left_out", 0, 1) != 0;
+    rer_status status = rer_tensors_status(work->task, error);
     if (status == RER_OK)
         status = rer_model_unpack(&made, bytes, size, error);
     free(bytes);
@@ -160,7 +160,6 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
         rer_model_free(made);
         return status;
     }
-    *left_out = is_left_out != 0;
     *model = made;
     return RER_OK;
 }
@@ -199,20 +198,17 @@ static rer_status make_scores(score_answer *answer, const working *work, rer_err
     return rer_allocate_all(rooms, by_density ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "scores", error);
 }
 
-static rer_status put_scores(rer_tensors *out, const working *work, const score_answer *answer, rer_error *error)
+static void put_scores(rer_tensors *out, const working *work, const score_answer *answer)
 {
-    const int64_t *rows = &work->run.N;
-    rer_status status = rer_tensors_set_number(out, "first", (double)work->part->first, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(out, "rows", (double)*rows, error);
+    int64_t rows = work->run.N;
+    rer_tensors_set_number(out, "first", (double)work->part->first);
+    rer_tensors_set_number(out, "rows", (double)rows);
     rer_score_column columns[RER_SCORE_COLUMNS];
     rer_exchange_score_columns(columns, &answer->scores);
-    for (int i = 0; status == RER_OK && i < RER_SCORE_COLUMNS; i++)
+    for (int i = 0; i < RER_SCORE_COLUMNS; i++)
         if (columns[i].values != NULL)
-            status = rer_tensors_add(out, columns[i].name, columns[i].dtype, 1, rows, columns[i].values, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "blocks", RER_U8, 1, &answer->block_bytes, answer->blocks, error);
-    return status;
+            rer_tensors_add(out, columns[i].name, columns[i].dtype, RER_SHAPE(rows), columns[i].values);
+    rer_tensors_add(out, "blocks", RER_U8, RER_SHAPE(answer->block_bytes), answer->blocks);
 }
 
 static rer_status answer_scores(rer_tensors *out, score_answer *answer, working *work, rer_error *error)
@@ -225,7 +221,7 @@ static rer_status answer_scores(rer_tensors *out, score_answer *answer, working 
     if (status == RER_OK)
         status = rer_score_blocks(&answer->scores, answer->blocks, model, &work->run, left_out, error);
     if (status == RER_OK)
-        status = put_scores(out, work, answer, error);
+        put_scores(out, work, answer);
     rer_model_free(model);
     return status;
 }
@@ -239,7 +235,6 @@ typedef struct near_task {
     double *center;
     float *share;
     uint8_t *doubted;
-    int64_t bytes, distances; /* of the answer's arrays */
 } near_task;
 
 static void free_near(near_task *task)
@@ -254,33 +249,27 @@ static void free_near(near_task *task)
 static rer_status read_asking(near_task *task, const working *work, rer_error *error)
 {
     rer_near *near = &task->near;
-    int64_t shape[RER_TENSOR_RANK_MAX] = {0}, C = work->run.C;
-    int32_t rank = 0;
-    rer_status status = rer_tensors_shape(work->task, "class", &rank, shape, error);
-    if (status == RER_OK && (rank != 2 || shape[0] < 1 || shape[1] < 1 || shape[1] > C))
-        status = rer_fail(error, RER_BAD_INPUT, "a part's task: the classes in question have another shape");
-    if (status != RER_OK)
-        return status;
+    rer_tensors *in = work->task;
+    int64_t shape[RER_TENSOR_RANK_MAX], C = work->run.C;
+    int32_t rank = rer_tensors_shape(in, "class", shape);
+    if (rank != 2 || shape[0] < 1 || shape[1] < 1 || shape[1] > C)
+        rer_tensors_fail(in, "the classes in question have another shape");
     *near = (rer_near){.count = shape[0], .slots = (int32_t)shape[1], .D = work->run.D};
-    status = rer_near_make_lists(near, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(work->task, "row", RER_I64, 1, &near->count, &near->row, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(work->task, "x", RER_F32, 2, (int64_t[]){near->count, near->D}, &near->x, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(work->task, "class", RER_I32, 2, shape, &near->class, error);
-    for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
+    near->row = rer_tensors_copy(in, "row", RER_I64, RER_SHAPE(near->count));
+    near->x = rer_tensors_copy(in, "x", RER_F32, RER_SHAPE(near->count, near->D));
+    near->class = rer_tensors_copy(in, "class", RER_I32, 2, shape);
+    for (int64_t i = 0; near->class != NULL && i < near->count * near->slots; i++)
         if (near->class[i] < -1 || near->class[i] >= C)
-            status =
-                rer_fail(error, RER_BAD_INPUT, "a part's task asks for class %d of %lld", near->class[i], (long long)C);
-    return status;
+            rer_tensors_fail(in, "it asks for class %d of %lld", near->class[i], (long long)C);
+    rer_status status = rer_tensors_status(in, error);
+    return status == RER_OK ? rer_near_make_lists(near, error) : status;
 }
 
 /* The part's own among the doubted rows. */
 static rer_status read_doubted(near_task *task, const working *work, rer_error *error)
 {
-    int64_t *rows = NULL, count = 0;
-    rer_status status = rer_exchange_list(work->task, "doubted", RER_I64, 0, &count, &rows, error);
+    int64_t count = 0, *rows = rer_exchange_list(work->task, "doubted", RER_I64, &count);
+    rer_status status = rer_tensors_status(work->task, error);
     if (status == RER_OK)
         status = rer_allocate(&task->doubted, work->run.N, 1, "doubted rows", error);
     for (int64_t i = 0; status == RER_OK && i < count; i++)
@@ -293,13 +282,10 @@ static rer_status read_doubted(near_task *task, const working *work, rer_error *
 static rer_status answer_near(rer_tensors *out, near_task *task, working *work, rer_error *error)
 {
     int64_t C = work->run.C, D = work->run.D;
-    rer_status status = rer_exchange_get_normalizer(&task->normalizer, work->task, D, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(work->task, "center", RER_F64, 1, &D, &task->center, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(work->task, "share", RER_F32, 1, &C, &task->share, error);
-    if (status == RER_OK)
-        status = read_asking(task, work, error);
+    rer_exchange_get_normalizer(&task->normalizer, work->task, D);
+    task->center = rer_tensors_copy(work->task, "center", RER_F64, RER_SHAPE(D));
+    task->share = rer_tensors_copy(work->task, "share", RER_F32, RER_SHAPE(C));
+    rer_status status = read_asking(task, work, error);
     if (status == RER_OK)
         status = read_doubted(task, work, error);
     rer_witnesses witnesses = {.normalizer = &task->normalizer,
@@ -309,44 +295,40 @@ static rer_status answer_near(rer_tensors *out, near_task *task, working *work, 
                                .seed = work->options.seed};
     if (status == RER_OK)
         status = rer_near_search(&task->near, &witnesses, &work->run, error);
-    int64_t places = task->near.count * task->near.slots;
-    task->bytes = places * RER_NEAR_KEPT * (int64_t)sizeof(rer_neighbor);
-    task->distances = places * RER_NEAR;
-    if (status == RER_OK)
-        status = rer_tensors_set_number(out, "rows", (double)work->run.N, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "list", RER_U8, 1, &task->bytes, task->near.list, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(out, "trusted", RER_F32, 1, &task->distances, task->near.trusted, error);
-    return status;
+    if (status != RER_OK)
+        return status;
+    int64_t places = task->near.count * task->near.slots, kept = places * RER_NEAR_KEPT;
+    rer_tensors_set_number(out, "rows", (double)work->run.N);
+    rer_tensors_add(out, "list", RER_U8, RER_SHAPE(kept * (int64_t)sizeof(rer_neighbor)), task->near.list);
+    rer_tensors_add(out, "trusted", RER_F32, RER_SHAPE(places * RER_NEAR), task->near.trusted);
+    return RER_OK;
 }
 
 static rer_status answer_task(void **answer, int64_t *size, const rer_part *part, const rer_message *task,
                               const rer_progress *progress, rer_error *error)
 {
-    rer_tensors *in = NULL, *out = NULL;
+    rer_tensors *out = NULL;
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
     score_answer scores = {0};
     near_task near = {0};
-    working work = {.part = part};
-    rer_status status = rer_exchange_read(&in, task->data, task->size, "a part's task", error);
-    work.task = in;
-    if (status == RER_OK)
-        status = open_part(&work, progress, error);
-    if (status == RER_OK)
-        status = rer_exchange_begin(&out, rer_tensors_text(in, "stage"), error);
-    if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SUMS))
-        status = answer_sums(out, &sums, &work, error);
-    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCATTER))
-        status = answer_scatter(out, &scatter, &work, error);
-    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_SCORES))
-        status = answer_scores(out, &scores, &work, error);
-    else if (status == RER_OK && rer_exchange_is(in, RER_STAGE_NEAR))
-        status = answer_near(out, &near, &work, error);
-    else if (status == RER_OK)
-        status =
-            rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", rer_tensors_text(in, "stage"));
+    rer_tensors *in = rer_exchange_read(task->data, task->size, "a part's task");
+    working work = {.part = part, .task = in};
+    rer_status status = open_part(&work, progress, error);
+    if (status == RER_OK) {
+        const char *stage = rer_tensors_text(in, "stage");
+        out = rer_exchange_begin(stage);
+        if (rer_exchange_is(in, RER_STAGE_SUMS))
+            status = answer_sums(out, &sums, &work, error);
+        else if (rer_exchange_is(in, RER_STAGE_SCATTER))
+            status = answer_scatter(out, &scatter, &work, error);
+        else if (rer_exchange_is(in, RER_STAGE_SCORES))
+            status = answer_scores(out, &scores, &work, error);
+        else if (rer_exchange_is(in, RER_STAGE_NEAR))
+            status = answer_near(out, &near, &work, error);
+        else
+            status = rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", stage);
+    }
     if (status == RER_OK)
         status = rer_tensors_pack(out, answer, size, error);
     rer_sums_answer_free(&sums);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define WRONG_ANSWER "; is it an answer to this task?"
+
 /* What a pass collects; one of its members is used. */
 typedef struct collecting {
     const rer_run *run;
@@ -17,9 +19,13 @@ typedef struct collecting {
     rer_near *near;
 } collecting;
 
-static rer_status fail_answer(const char *what, rer_error *error)
+/* The tensors of an answer, which has to be of this stage. */
+static rer_tensors *read_answer(const rer_message *message, const char *stage)
 {
-    return rer_fail(error, RER_BAD_INPUT, "a part's answer: %s; is it an answer to this task?", what);
+    rer_tensors *answer = rer_exchange_read(message->data, message->size, "a part's answer");
+    if (!rer_exchange_is(answer, stage))
+        rer_tensors_fail(answer, "it is of another stage" WRONG_ANSWER);
+    return answer;
 }
 
 /* Sends a task whose arrays are filled in; every row must be answered for once. */
@@ -38,46 +44,42 @@ static rer_status ask(collecting *collected, const rer_tensors *task, bool merge
     return status;
 }
 
-static rer_status begin_task(rer_tensors **task, const char *stage, const rer_run *run, rer_error *error)
+static rer_tensors *begin_task(const char *stage, const rer_run *run)
 {
-    rer_status status = rer_exchange_begin(task, stage, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(*task, "features", (double)run->D, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(*task, "classes", run->C, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(*task, "drop_invalid", run->options->drop_invalid, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(*task, "probability", run->options->probability, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(*task, "seed", (double)run->options->seed, error);
-    return status;
+    rer_tensors *task = rer_exchange_begin(stage);
+    rer_tensors_set_number(task, "features", (double)run->D);
+    rer_tensors_set_number(task, "classes", run->C);
+    rer_tensors_set_number(task, "drop_invalid", run->options->drop_invalid);
+    rer_tensors_set_number(task, "probability", run->options->probability);
+    rer_tensors_set_number(task, "seed", (double)run->options->seed);
+    return task;
 }
 
 /* ---- class sums ---------------------------------------------------------------------------- */
 
+/* Compares an answer's sums with those that they are to join. */
+static rer_status check_sums(const rer_sums_answer *answer, const rer_class_sums *sums, int64_t N, rer_tensors *tensors,
+                             rer_error *error)
+{
+    if (answer->sums.C != sums->C || answer->sums.D != sums->D || (answer->sums.low == NULL) != (sums->low == NULL))
+        rer_tensors_fail(tensors, "it has other classes or features" WRONG_ANSWER);
+    for (int64_t i = 0; answer->invalid != NULL && i < answer->n_invalid; i++)
+        if (answer->invalid[i] < 0 || answer->invalid[i] >= N)
+            rer_tensors_fail(tensors, "it names a row that does not exist" WRONG_ANSWER);
+    return rer_tensors_status(tensors, error);
+}
+
 static rer_status take_sums(void *taker, const rer_message *message, rer_error *error)
 {
     collecting *collected = taker;
-    rer_class_sums *sums = collected->sums;
-    rer_tensors *tensors = NULL;
     rer_sums_answer answer = {0};
-    rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
-    if (status == RER_OK && !rer_exchange_is(tensors, RER_STAGE_SUMS))
-        status = fail_answer("it is of another stage", error);
-    if (status == RER_OK)
-        status = rer_exchange_get_sums(&answer, tensors, error);
-    if (status == RER_OK &&
-        (answer.sums.C != sums->C || answer.sums.D != sums->D || (answer.sums.low == NULL) != (sums->low == NULL)))
-        status = fail_answer("it has other classes or features", error);
-    for (int64_t i = 0; status == RER_OK && i < answer.n_invalid; i++) {
-        if (answer.invalid[i] < 0 || answer.invalid[i] >= collected->run->N)
-            status = fail_answer("it names a row that does not exist", error);
-        else
-            collected->run->invalid[answer.invalid[i]] = 1;
-    }
+    rer_tensors *tensors = read_answer(message, RER_STAGE_SUMS);
+    rer_exchange_get_sums(&answer, tensors);
+    rer_status status = check_sums(&answer, collected->sums, collected->run->N, tensors, error);
     if (status == RER_OK) {
-        rer_class_sums_merge(sums, &answer.sums, collected->run->kernels);
+        for (int64_t i = 0; i < answer.n_invalid; i++)
+            collected->run->invalid[answer.invalid[i]] = 1;
+        rer_class_sums_merge(collected->sums, &answer.sums, collected->run->kernels);
         collected->rows += answer.rows;
     }
     rer_sums_answer_free(&answer);
@@ -88,21 +90,18 @@ static rer_status take_sums(void *taker, const rer_message *message, rer_error *
 static rer_status ask_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
                                  rer_error *error)
 {
-    rer_tensors *task = NULL;
     collecting collected = {.run = run, .sums = sums};
-    rer_status status = begin_task(&task, RER_STAGE_SUMS, run, error);
-    if (status == RER_OK)
-        status = rer_exchange_put_normalizer(task, normalizer, run->D, error);
-    if (status == RER_OK)
-        status = ask(&collected, task, true, take_sums, error);
+    rer_tensors *task = begin_task(RER_STAGE_SUMS, run);
+    rer_exchange_put_normalizer(task, normalizer, run->D);
+    rer_status status = ask(&collected, task, true, take_sums, error);
     rer_tensors_free(task);
     return status;
 }
 
 /* ---- scatter ------------------------------------------------------------------------------- */
 
-/* Puts a sampled row where the sample has it. */
-static rer_status place_row(collecting *collected, const rer_row_sample *from, int64_t i, rer_error *error)
+/* Puts a sampled row where the sample has it; false: it has no such row. */
+static bool place_row(collecting *collected, const rer_row_sample *from, int64_t i)
 {
     rer_row_sample *sample = collected->sample;
     int64_t low = 0, high = sample != NULL ? sample->count : 0, D = collected->run->D;
@@ -115,29 +114,35 @@ static rer_status place_row(collecting *collected, const rer_row_sample *from, i
     }
     if (sample == NULL || low == sample->count || sample->row[low] != from->row[i] || from->code[i] < 0 ||
         from->code[i] >= collected->run->C)
-        return fail_answer("it has a row that was not asked for", error);
+        return false;
     memcpy(sample->x + low * D, from->x + i * D, (size_t)D * sizeof *sample->x);
     sample->scale[low] = from->scale[i];
     sample->code[low] = from->code[i];
     collected->sampled++;
-    return RER_OK;
+    return true;
+}
+
+static void take_sample(collecting *collected, const rer_row_sample *from, rer_tensors *tensors)
+{
+    for (int64_t i = 0; i < from->count; i++)
+        if (!place_row(collected, from, i)) {
+            rer_tensors_fail(tensors, "it has a row that was not asked for" WRONG_ANSWER);
+            return;
+        }
 }
 
 static rer_status take_scatter(void *taker, const rer_message *message, rer_error *error)
 {
     collecting *collected = taker;
     int64_t D = collected->run->D;
-    rer_tensors *tensors = NULL;
     rer_scatter_answer answer = {0};
-    rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
-    if (status == RER_OK && !rer_exchange_is(tensors, RER_STAGE_SCATTER))
-        status = fail_answer("it is of another stage", error);
-    if (status == RER_OK)
-        status = rer_exchange_get_scatter(&answer, tensors, error);
-    if (status == RER_OK && (answer.D != D || (answer.triangle == NULL) != (collected->scatter == NULL)))
-        status = fail_answer("it has other features", error);
-    for (int64_t i = 0; status == RER_OK && i < answer.sample.count; i++)
-        status = place_row(collected, &answer.sample, i, error);
+    rer_tensors *tensors = read_answer(message, RER_STAGE_SCATTER);
+    rer_exchange_get_scatter(&answer, tensors);
+    if (answer.D != D || (answer.triangle == NULL) != (collected->scatter == NULL))
+        rer_tensors_fail(tensors, "it has other features" WRONG_ANSWER);
+    if (rer_tensors_status(tensors, NULL) == RER_OK)
+        take_sample(collected, &answer.sample, tensors);
+    rer_status status = rer_tensors_status(tensors, error);
     const double *from = answer.triangle;
     for (int64_t j = 0; status == RER_OK && from != NULL && collected->scatter != NULL && j < D; j++)
         for (int64_t k = 0; k <= j; k++)
@@ -151,23 +156,18 @@ static rer_status take_scatter(void *taker, const rer_message *message, rer_erro
 static rer_status ask_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
                               const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
-    rer_tensors *task = NULL;
     collecting collected = {.run = run, .scatter = scatter, .sample = sample};
-    rer_status status = begin_task(&task, RER_STAGE_SCATTER, run, error);
-    if (status == RER_OK)
-        status = rer_exchange_put_normalizer(task, normalizer, run->D, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(task, "scatter", scatter != NULL, error);
-    if (status == RER_OK && scatter != NULL)
-        status = rer_tensors_set_number(task, "spread", moments->spread, error);
-    if (status == RER_OK && scatter != NULL)
-        status = rer_tensors_add(task, "mean", RER_F64, 2, (int64_t[]){run->C, run->D}, moments->mean, error);
-    if (status == RER_OK && scatter != NULL)
-        status = rer_tensors_add(task, "unit", RER_F64, 1, &run->D, moments->unit, error);
-    if (status == RER_OK && sample != NULL && sample->count > 0)
-        status = rer_tensors_add(task, "sample.row", RER_I64, 1, &sample->count, sample->row, error);
-    if (status == RER_OK)
-        status = ask(&collected, task, true, take_scatter, error);
+    rer_tensors *task = begin_task(RER_STAGE_SCATTER, run);
+    rer_exchange_put_normalizer(task, normalizer, run->D);
+    rer_tensors_set_number(task, "scatter", scatter != NULL);
+    if (scatter != NULL) {
+        rer_tensors_set_number(task, "spread", moments->spread);
+        rer_tensors_add(task, "mean", RER_F64, RER_SHAPE(run->C, run->D), moments->mean);
+        rer_tensors_add(task, "unit", RER_F64, RER_SHAPE(run->D), moments->unit);
+    }
+    if (sample != NULL && sample->count > 0)
+        rer_tensors_add(task, "sample.row", RER_I64, RER_SHAPE(sample->count), sample->row);
+    rer_status status = ask(&collected, task, true, take_scatter, error);
     if (status == RER_OK && sample != NULL && collected.sampled != sample->count)
         status = rer_fail(error, RER_BAD_USAGE, "the parts returned %lld sampled rows of %lld",
                           (long long)collected.sampled, (long long)sample->count);
@@ -177,55 +177,35 @@ static rer_status ask_scatter(double *scatter, rer_row_sample *sample, const rer
 
 /* ---- scores -------------------------------------------------------------------------------- */
 
-/* Copies one column of an answer to its rows of the result. */
-static rer_status take_column(void *column, const char *name, rer_dtype dtype, int64_t size, int64_t first,
-                              int64_t rows, const rer_tensors *tensors, rer_error *error)
+/* Copies an array [count] of items of `size` bytes of an answer to its place in the result. */
+static void take_array(void *to, const char *name, rer_dtype dtype, int64_t size, int64_t count, rer_tensors *tensors)
 {
-    void *values = NULL;
-    rer_status status = rer_tensors_copy(tensors, name, dtype, 1, &rows, &values, error);
-    if (status == RER_OK)
-        memcpy((char *)column + first * size, values, (size_t)(rows * size));
+    void *values = rer_tensors_copy(tensors, name, dtype, 1, &count);
+    if (values != NULL)
+        memcpy(to, values, (size_t)(count * size));
     free(values);
-    return status;
-}
-
-static rer_status take_blocks(collecting *collected, int64_t first, int64_t rows, const rer_tensors *tensors,
-                              rer_error *error)
-{
-    rer_ratio_sums *blocks = NULL;
-    int64_t count = (rows + RER_BLOCK - 1) / RER_BLOCK, bytes = count * (int64_t)sizeof *blocks;
-    rer_status status = rer_tensors_copy(tensors, "blocks", RER_U8, 1, &bytes, &blocks, error);
-    if (status == RER_OK)
-        memcpy(collected->blocks + first / RER_BLOCK, blocks, (size_t)bytes);
-    free(blocks);
-    return status;
 }
 
 static rer_status take_scores(void *taker, const rer_message *message, rer_error *error)
 {
     collecting *collected = taker;
-    rer_scores *scores = collected->scores;
-    int64_t N = collected->run->N, first = 0, rows = 0;
-    rer_tensors *tensors = NULL;
-    rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
-    if (status == RER_OK && !rer_exchange_is(tensors, RER_STAGE_SCORES))
-        status = fail_answer("it is of another stage", error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "first", 0, N - 1, &first, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "rows", 1, N - first, &rows, error);
-    if (status == RER_OK && first % RER_BLOCK != 0)
-        status = fail_answer("its rows do not begin at a multiple of 1024", error);
+    const rer_scores *scores = collected->scores;
+    rer_tensors *tensors = read_answer(message, RER_STAGE_SCORES);
+    int64_t N = collected->run->N, first = rer_exchange_integer(tensors, "first", 0, N - 1);
+    int64_t rows = rer_exchange_integer(tensors, "rows", 1, N - first);
+    int64_t bytes = (rows + RER_BLOCK - 1) / RER_BLOCK * (int64_t)sizeof *collected->blocks;
+    if (first % RER_BLOCK != 0)
+        rer_tensors_fail(tensors, "its rows do not begin at a multiple of 1024" WRONG_ANSWER);
     rer_score_column columns[RER_SCORE_COLUMNS];
     rer_exchange_score_columns(columns, scores);
-    for (int i = 0; status == RER_OK && i < RER_SCORE_COLUMNS; i++)
+    for (int i = 0; i < RER_SCORE_COLUMNS; i++)
         if (columns[i].values != NULL)
-            status = take_column(columns[i].values, columns[i].name, columns[i].dtype, 4, first, rows, tensors, error);
-    for (int64_t i = first; status == RER_OK && i < first + rows; i++)
+            take_array((char *)columns[i].values + first * 4, columns[i].name, columns[i].dtype, 4, rows, tensors);
+    for (int64_t i = first; i < first + rows; i++)
         if (scores->nearest[i] < -1 || scores->nearest[i] >= collected->run->C)
-            status = fail_answer("it suggests a class that does not exist", error);
-    if (status == RER_OK)
-        status = take_blocks(collected, first, rows, tensors, error);
+            rer_tensors_fail(tensors, "it suggests a class that does not exist" WRONG_ANSWER);
+    take_array(collected->blocks + first / RER_BLOCK, "blocks", RER_U8, 1, bytes, tensors);
+    rer_status status = rer_tensors_status(tensors, error);
     collected->rows += rows;
     rer_tensors_free(tensors);
     return status;
@@ -242,15 +222,13 @@ static rer_status ask_scores(rer_scores *scores, rer_ratio_sums *sums, const rer
         return rer_fail(error, RER_BAD_USAGE, "errors of all classes cannot be written where rows lie in parts");
     rer_status status = rer_allocate(&collected.blocks, rer_run_blocks(run), sizeof *collected.blocks, "sums", error);
     if (status == RER_OK)
-        status = begin_task(&task, RER_STAGE_SCORES, run, error);
-    if (status == RER_OK)
         status = rer_model_pack(model, &packed, &size, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "model", RER_U8, 1, &size, packed, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(task, "left_out", left_out, error);
-    if (status == RER_OK)
+    if (status == RER_OK) {
+        task = begin_task(RER_STAGE_SCORES, run);
+        rer_tensors_add(task, "model", RER_U8, RER_SHAPE(size), packed);
+        rer_tensors_set_number(task, "left_out", left_out);
         status = ask(&collected, task, false, take_scores, error);
+    }
     for (int64_t block = 0; status == RER_OK && block < rer_run_blocks(run); block++)
         rer_ratio_sums_add(sums, &collected.blocks[block]);
     free(collected.blocks);
@@ -265,23 +243,15 @@ static rer_status take_near(void *taker, const rer_message *message, rer_error *
 {
     collecting *collected = taker;
     rer_near *near = collected->near;
-    int64_t places = near->count * near->slots, rows = 0;
-    rer_tensors *tensors = NULL;
-    rer_neighbor *list = NULL;
-    float *trusted = NULL;
-    int64_t bytes = places * RER_NEAR_KEPT * (int64_t)sizeof *list, distances = places * RER_NEAR;
-    rer_status status = rer_exchange_read(&tensors, message->data, message->size, "a part's answer", error);
-    if (status == RER_OK && !rer_exchange_is(tensors, RER_STAGE_NEAR))
-        status = fail_answer("it is of another stage", error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "rows", 1, collected->run->N, &rows, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "list", RER_U8, 1, &bytes, &list, error);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "trusted", RER_F32, 1, &distances, &trusted, error);
-    for (int64_t i = 0; status == RER_OK && i < places * RER_NEAR_KEPT; i++)
-        if (list[i].index < 0 || (list[i].index >= collected->run->N && list[i].index != INT32_MAX))
-            status = fail_answer("it names a row that does not exist", error);
+    int64_t N = collected->run->N, places = near->count * near->slots, kept = places * RER_NEAR_KEPT;
+    rer_tensors *tensors = read_answer(message, RER_STAGE_NEAR);
+    int64_t rows = rer_exchange_integer(tensors, "rows", 1, N);
+    rer_neighbor *list = rer_tensors_copy(tensors, "list", RER_U8, RER_SHAPE(kept * (int64_t)sizeof *list));
+    float *trusted = rer_tensors_copy(tensors, "trusted", RER_F32, RER_SHAPE(places * RER_NEAR));
+    for (int64_t i = 0; list != NULL && i < kept; i++)
+        if (list[i].index < 0 || (list[i].index >= N && list[i].index != INT32_MAX))
+            rer_tensors_fail(tensors, "it names a row that does not exist" WRONG_ANSWER);
+    rer_status status = rer_tensors_status(tensors, error);
     if (status == RER_OK)
         rer_near_merge(near, list, trusted);
     collected->rows += rows;
@@ -308,28 +278,21 @@ static rer_status list_doubted(int64_t **rows, int64_t *count, const rer_witness
 
 static rer_status ask_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
-    rer_tensors *task = NULL;
-    int64_t *doubted = NULL, n_doubted = 0, C = run->C;
+    int64_t *doubted = NULL, n_doubted = 0;
     collecting collected = {.run = run, .near = near};
     rer_status status = list_doubted(&doubted, &n_doubted, witnesses, run->N, error);
-    if (status == RER_OK)
-        status = begin_task(&task, RER_STAGE_NEAR, run, error);
-    if (status == RER_OK)
-        status = rer_exchange_put_normalizer(task, witnesses->normalizer, run->D, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "center", RER_F64, 1, &run->D, witnesses->center, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "share", RER_F32, 1, &C, witnesses->share, error);
-    if (status == RER_OK && n_doubted > 0)
-        status = rer_tensors_add(task, "doubted", RER_I64, 1, &n_doubted, doubted, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "row", RER_I64, 1, &near->count, near->row, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "x", RER_F32, 2, (int64_t[]){near->count, near->D}, near->x, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(task, "class", RER_I32, 2, (int64_t[]){near->count, near->slots}, near->class, error);
-    if (status == RER_OK)
-        status = ask(&collected, task, false, take_near, error);
+    if (status != RER_OK)
+        return status;
+    rer_tensors *task = begin_task(RER_STAGE_NEAR, run);
+    rer_exchange_put_normalizer(task, witnesses->normalizer, run->D);
+    rer_tensors_add(task, "center", RER_F64, RER_SHAPE(run->D), witnesses->center);
+    rer_tensors_add(task, "share", RER_F32, RER_SHAPE(run->C), witnesses->share);
+    if (n_doubted > 0)
+        rer_tensors_add(task, "doubted", RER_I64, RER_SHAPE(n_doubted), doubted);
+    rer_tensors_add(task, "row", RER_I64, RER_SHAPE(near->count), near->row);
+    rer_tensors_add(task, "x", RER_F32, RER_SHAPE(near->count, near->D), near->x);
+    rer_tensors_add(task, "class", RER_I32, RER_SHAPE(near->count, near->slots), near->class);
+    status = ask(&collected, task, false, take_near, error);
     free(doubted);
     rer_tensors_free(task);
     return status;

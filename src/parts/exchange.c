@@ -8,104 +8,68 @@
 /* Sums are exchanged between processes of one version only: another may sum differently. */
 #define FORMAT "rer part " RER_VERSION
 
-rer_status rer_exchange_begin(rer_tensors **tensors, const char *stage, rer_error *error)
+rer_tensors *rer_exchange_begin(const char *stage)
 {
-    rer_tensors *made = NULL;
-    rer_status status = rer_tensors_make(&made, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_text(made, "format", FORMAT, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_text(made, "stage", stage, error);
-    if (status != RER_OK) {
-        rer_tensors_free(made);
-        return status;
-    }
-    *tensors = made;
-    return RER_OK;
+    rer_tensors *tensors = rer_tensors_make();
+    rer_tensors_set_text(tensors, "format", FORMAT);
+    rer_tensors_set_text(tensors, "stage", stage);
+    return tensors;
 }
 
-rer_status rer_exchange_read(rer_tensors **tensors, const void *bytes, int64_t size, const char *what, rer_error *error)
+rer_tensors *rer_exchange_read(const void *bytes, int64_t size, const char *what)
 {
-    rer_tensors *made = NULL;
-    rer_status status = rer_tensors_unpack(&made, bytes, size, what, error);
-    if (status != RER_OK)
-        return status;
-    const char *format = rer_tensors_text(made, "format");
-    if (format == NULL || strcmp(format, FORMAT) != 0 || rer_tensors_text(made, "stage") == NULL) {
-        status = rer_fail(error, RER_BAD_INPUT,
-                          "%s: is '%.40s' where '" FORMAT "' is needed: the same version of rer "
-                          "has to run everywhere",
-                          what, format != NULL ? format : "something else");
-        rer_tensors_free(made);
-        return status;
-    }
-    *tensors = made;
-    return RER_OK;
+    rer_tensors *tensors = rer_tensors_unpack(bytes, size, what);
+    const char *format = rer_tensors_text(tensors, "format");
+    if (format == NULL || strcmp(format, FORMAT) != 0 || rer_tensors_text(tensors, "stage") == NULL)
+        rer_tensors_fail(tensors,
+                         "is '%.40s' where '" FORMAT "' is needed: the same version of rer has to run everywhere",
+                         format != NULL ? format : "something else");
+    return tensors;
 }
 
 bool rer_exchange_is(const rer_tensors *tensors, const char *stage)
 {
-    return strcmp(rer_tensors_text(tensors, "stage"), stage) == 0;
+    const char *there = rer_tensors_text(tensors, "stage");
+    return there != NULL && strcmp(there, stage) == 0;
 }
 
-rer_status rer_exchange_integer(const rer_tensors *tensors, const char *key, int64_t low, int64_t high, int64_t *value,
-                                rer_error *error)
+int64_t rer_exchange_integer(rer_tensors *tensors, const char *key, int64_t low, int64_t high)
 {
-    double number = 0;
-    rer_status status = rer_tensors_number(tensors, key, &number, error);
-    if (status == RER_OK && !(number >= (double)low && number <= (double)high && number == floor(number)))
-        status = rer_fail(error, RER_BAD_INPUT, "a part: %s is %g, not a whole number from %lld to %lld", key, number,
-                          (long long)low, (long long)high);
-    if (status == RER_OK)
-        *value = (int64_t)number;
-    return status;
+    double number = rer_tensors_number(tensors, key);
+    if (number >= (double)low && number <= (double)high && number == floor(number))
+        return (int64_t)number;
+    rer_tensors_fail(tensors, "%s is %g, not a whole number from %lld to %lld", key, number, (long long)low,
+                     (long long)high);
+    return 0;
 }
 
-rer_status rer_exchange_list(const rer_tensors *tensors, const char *name, rer_dtype dtype, int64_t D, int64_t *count,
-                             void *out, rer_error *error)
+void *rer_exchange_list(rer_tensors *tensors, const char *name, rer_dtype dtype, int64_t *count)
 {
-    int32_t rank = 0;
     int64_t shape[RER_TENSOR_RANK_MAX] = {0};
-    *count = 0;
-    if (!rer_tensors_has(tensors, name))
-        return RER_OK;
-    rer_status status = rer_tensors_shape(tensors, name, &rank, shape, error);
-    if (status != RER_OK)
-        return status;
+    if (rer_tensors_has(tensors, name))
+        (void)rer_tensors_shape(tensors, name, shape);
     *count = shape[0];
-    return rer_tensors_copy(tensors, name, dtype, D > 0 ? 2 : 1, D > 0 ? (int64_t[]){shape[0], D} : shape, out, error);
+    return rer_tensors_has(tensors, name) ? rer_tensors_copy(tensors, name, dtype, 1, shape) : NULL;
 }
 
 /* ---- the normalisation --------------------------------------------------------------------- */
 
-rer_status rer_exchange_put_normalizer(rer_tensors *tensors, const rer_normalizer *normalizer, int64_t D,
-                                       rer_error *error)
+void rer_exchange_put_normalizer(rer_tensors *tensors, const rer_normalizer *normalizer, int64_t D)
 {
-    rer_status status = rer_tensors_set_number(tensors, "normalize", normalizer->kind, error);
-    if (status == RER_OK && normalizer->low != NULL)
-        status = rer_tensors_add(tensors, "normalize.low", RER_F64, 1, &D, normalizer->low, error);
-    if (status == RER_OK && normalizer->low != NULL)
-        status = rer_tensors_add(tensors, "normalize.factor", RER_F64, 1, &D, normalizer->factor, error);
-    return status;
+    rer_tensors_set_number(tensors, "normalize", normalizer->kind);
+    if (normalizer->low == NULL)
+        return;
+    rer_tensors_add(tensors, "normalize.low", RER_F64, RER_SHAPE(D), normalizer->low);
+    rer_tensors_add(tensors, "normalize.factor", RER_F64, RER_SHAPE(D), normalizer->factor);
 }
 
-rer_status rer_exchange_get_normalizer(rer_normalizer *normalizer, const rer_tensors *tensors, int64_t D,
-                                       rer_error *error)
+void rer_exchange_get_normalizer(rer_normalizer *normalizer, rer_tensors *tensors, int64_t D)
 {
-    int64_t kind = 0;
-    rer_normalizer made = {0};
-    rer_status status = rer_exchange_integer(tensors, "normalize", RER_WHITEN, RER_NONE, &kind, error);
-    made.kind = (rer_normalize)kind;
-    if (status == RER_OK && rer_tensors_has(tensors, "normalize.low"))
-        status = rer_tensors_copy(tensors, "normalize.low", RER_F64, 1, &D, &made.low, error);
-    if (status == RER_OK && made.low != NULL)
-        status = rer_tensors_copy(tensors, "normalize.factor", RER_F64, 1, &D, &made.factor, error);
-    if (status != RER_OK) {
-        rer_normalizer_free(&made);
-        return status;
-    }
-    *normalizer = made;
-    return RER_OK;
+    normalizer->kind = (rer_normalize)rer_exchange_integer(tensors, "normalize", RER_WHITEN, RER_NONE);
+    if (!rer_tensors_has(tensors, "normalize.low"))
+        return;
+    normalizer->low = rer_tensors_copy(tensors, "normalize.low", RER_F64, RER_SHAPE(D));
+    normalizer->factor = rer_tensors_copy(tensors, "normalize.factor", RER_F64, RER_SHAPE(D));
 }
 
 /* ---- class sums ---------------------------------------------------------------------------- */
@@ -126,7 +90,7 @@ typedef struct named_array {
     void *place; /* of the pointer */
 } named_array;
 
-#define SUMS_ARRAYS 8
+enum { SUMS_ALWAYS = 5, SUMS_ARRAYS };
 static int list_sums(named_array list[SUMS_ARRAYS], rer_class_sums *sums)
 {
     int64_t C = sums->C, D = sums->D;
@@ -139,66 +103,44 @@ static int list_sums(named_array list[SUMS_ARRAYS], rer_class_sums *sums)
         {"range", RER_F32, 2, {2, D}, &sums->low},
     };
     memcpy(list, all, sizeof all);
-    return sums->low != NULL ? 6 : 5;
+    return sums->low != NULL ? SUMS_ARRAYS : SUMS_ALWAYS;
 }
 
-rer_status rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer, rer_error *error)
+void rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer)
 {
     named_array list[SUMS_ARRAYS];
     rer_class_sums sums = answer->sums;
     int count = list_sums(list, &sums);
-    rer_status status = rer_tensors_set_number(tensors, "rows", (double)answer->rows, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "classes", sums.C, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "features", (double)sums.D, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "labelled", (double)sums.labelled, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "all_equal", sums.all_equal, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "ranges", sums.low != NULL, error);
-    for (int i = 0; status == RER_OK && i < count; i++)
-        status = rer_tensors_add(tensors, list[i].name, list[i].dtype, list[i].rank, list[i].shape,
-                                 *(void **)list[i].place, error);
-    if (status == RER_OK && answer->n_invalid > 0)
-        status = rer_tensors_add(tensors, "invalid", RER_I64, 1, &answer->n_invalid, answer->invalid, error);
-    return status;
+    rer_tensors_set_number(tensors, "rows", (double)answer->rows);
+    rer_tensors_set_number(tensors, "classes", sums.C);
+    rer_tensors_set_number(tensors, "features", (double)sums.D);
+    rer_tensors_set_number(tensors, "labelled", (double)sums.labelled);
+    rer_tensors_set_number(tensors, "all_equal", sums.all_equal);
+    rer_tensors_set_number(tensors, "ranges", sums.low != NULL);
+    for (int i = 0; i < count; i++)
+        rer_tensors_add(tensors, list[i].name, list[i].dtype, list[i].rank, list[i].shape, *(void **)list[i].place);
+    if (answer->n_invalid > 0)
+        rer_tensors_add(tensors, "invalid", RER_I64, RER_SHAPE(answer->n_invalid), answer->invalid);
 }
 
-rer_status rer_exchange_get_sums(rer_sums_answer *answer, const rer_tensors *tensors, rer_error *error)
+void rer_exchange_get_sums(rer_sums_answer *answer, rer_tensors *tensors)
 {
-    rer_sums_answer made = {0};
     named_array list[SUMS_ARRAYS];
-    rer_class_sums *sums = &made.sums;
-    int64_t C = 0, all_equal = 0, ranges = 0;
-    rer_status status = rer_exchange_integer(tensors, "classes", 1, INT32_MAX, &C, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "features", 1, INT32_MAX, &sums->D, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "rows", 1, (int64_t)1 << 52, &made.rows, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "labelled", 0, made.rows, &sums->labelled, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "all_equal", 0, 1, &all_equal, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "ranges", 0, 1, &ranges, error);
-    sums->C = (int32_t)C;
-    sums->all_equal = all_equal != 0;
+    rer_class_sums *sums = &answer->sums;
+    sums->C = (int32_t)rer_exchange_integer(tensors, "classes", 1, INT32_MAX);
+    sums->D = rer_exchange_integer(tensors, "features", 1, INT32_MAX);
+    answer->rows = rer_exchange_integer(tensors, "rows", 1, (int64_t)1 << 52);
+    sums->labelled = rer_exchange_integer(tensors, "labelled", 0, answer->rows);
+    sums->all_equal = rer_exchange_integer(tensors, "all_equal", 0, 1) != 0;
+    int64_t ranges = rer_exchange_integer(tensors, "ranges", 0, 1);
     (void)list_sums(list, sums);
-    for (int i = 0; status == RER_OK && i < 5 + ranges; i++)
-        status =
-            rer_tensors_copy(tensors, list[i].name, list[i].dtype, list[i].rank, list[i].shape, list[i].place, error);
-    if (status == RER_OK)
-        status = rer_exchange_list(tensors, "invalid", RER_I64, 0, &made.n_invalid, &made.invalid, error);
-    if (status != RER_OK) {
-        rer_sums_answer_free(&made);
-        return status;
-    }
+    for (int i = 0; i < SUMS_ALWAYS + ranges; i++)
+        *(void **)list[i].place = rer_tensors_copy(tensors, list[i].name, list[i].dtype, list[i].rank, list[i].shape);
+    answer->invalid = rer_exchange_list(tensors, "invalid", RER_I64, &answer->n_invalid);
+    if (rer_tensors_status(tensors, NULL) != RER_OK)
+        return;
     sums->square_rest = sums->square + sums->D;
     sums->high = sums->low != NULL ? sums->low + sums->D : NULL;
-    *answer = made;
-    return RER_OK;
 }
 
 /* ---- scatter ------------------------------------------------------------------------------- */
@@ -210,52 +152,35 @@ void rer_scatter_answer_free(rer_scatter_answer *answer)
     *answer = (rer_scatter_answer){0};
 }
 
-rer_status rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer, rer_error *error)
+void rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer)
 {
     const rer_row_sample *sample = &answer->sample;
-    int64_t D = answer->D, values = D * (D + 1) / 2, rows[] = {sample->count, D};
-    rer_status status = rer_tensors_set_number(tensors, "rows", (double)answer->rows, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "features", (double)D, error);
-    if (status == RER_OK && answer->triangle != NULL)
-        status = rer_tensors_add(tensors, "scatter", RER_F64, 1, &values, answer->triangle, error);
-    if (status != RER_OK || sample->count == 0)
-        return status;
-    status = rer_tensors_add(tensors, "sample.row", RER_I64, 1, rows, sample->row, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "sample.x", RER_F32, 2, rows, sample->x, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "sample.scale", RER_F64, 1, rows, sample->scale, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "sample.code", RER_I32, 1, rows, sample->code, error);
-    return status;
+    int64_t D = answer->D, count = sample->count;
+    rer_tensors_set_number(tensors, "rows", (double)answer->rows);
+    rer_tensors_set_number(tensors, "features", (double)D);
+    if (answer->triangle != NULL)
+        rer_tensors_add(tensors, "scatter", RER_F64, RER_SHAPE(D * (D + 1) / 2), answer->triangle);
+    if (count == 0)
+        return;
+    rer_tensors_add(tensors, "sample.row", RER_I64, RER_SHAPE(count), sample->row);
+    rer_tensors_add(tensors, "sample.x", RER_F32, RER_SHAPE(count, D), sample->x);
+    rer_tensors_add(tensors, "sample.scale", RER_F64, RER_SHAPE(count), sample->scale);
+    rer_tensors_add(tensors, "sample.code", RER_I32, RER_SHAPE(count), sample->code);
 }
 
-rer_status rer_exchange_get_scatter(rer_scatter_answer *answer, const rer_tensors *tensors, rer_error *error)
+void rer_exchange_get_scatter(rer_scatter_answer *answer, rer_tensors *tensors)
 {
-    rer_scatter_answer made = {0};
-    rer_row_sample *sample = &made.sample;
-    rer_status status = rer_exchange_integer(tensors, "features", 1, INT32_MAX, &made.D, error);
-    if (status == RER_OK)
-        status = rer_exchange_integer(tensors, "rows", 1, (int64_t)1 << 52, &made.rows, error);
-    int64_t values = made.D * (made.D + 1) / 2;
-    if (status == RER_OK && rer_tensors_has(tensors, "scatter"))
-        status = rer_tensors_copy(tensors, "scatter", RER_F64, 1, &values, &made.triangle, error);
-    if (status == RER_OK)
-        status = rer_exchange_list(tensors, "sample.row", RER_I64, 0, &sample->count, &sample->row, error);
-    if (status == RER_OK && sample->count > 0)
-        status =
-            rer_tensors_copy(tensors, "sample.x", RER_F32, 2, (int64_t[]){sample->count, made.D}, &sample->x, error);
-    if (status == RER_OK && sample->count > 0)
-        status = rer_tensors_copy(tensors, "sample.scale", RER_F64, 1, &sample->count, &sample->scale, error);
-    if (status == RER_OK && sample->count > 0)
-        status = rer_tensors_copy(tensors, "sample.code", RER_I32, 1, &sample->count, &sample->code, error);
-    if (status != RER_OK) {
-        rer_scatter_answer_free(&made);
-        return status;
-    }
-    *answer = made;
-    return RER_OK;
+    rer_row_sample *sample = &answer->sample;
+    int64_t D = answer->D = rer_exchange_integer(tensors, "features", 1, INT32_MAX);
+    answer->rows = rer_exchange_integer(tensors, "rows", 1, (int64_t)1 << 52);
+    if (rer_tensors_has(tensors, "scatter"))
+        answer->triangle = rer_tensors_copy(tensors, "scatter", RER_F64, RER_SHAPE(D * (D + 1) / 2));
+    sample->row = rer_exchange_list(tensors, "sample.row", RER_I64, &sample->count);
+    if (sample->count == 0)
+        return;
+    sample->x = rer_tensors_copy(tensors, "sample.x", RER_F32, RER_SHAPE(sample->count, D));
+    sample->scale = rer_tensors_copy(tensors, "sample.scale", RER_F64, RER_SHAPE(sample->count));
+    sample->code = rer_tensors_copy(tensors, "sample.code", RER_I32, RER_SHAPE(sample->count));
 }
 
 /* ---- merging ------------------------------------------------------------------------------- */
@@ -273,54 +198,71 @@ static rer_status append(void *array, int64_t count, const void *more, int64_t n
     return status;
 }
 
-static rer_status merge_sums(rer_tensors *out, rer_sums_answer *left, const rer_tensors *left_in,
-                             const rer_tensors *right_in, rer_error *error)
+static rer_status fail_merge(rer_error *error)
+{
+    return rer_fail(error, RER_BAD_INPUT, "these answers are not of the same task and cannot be merged");
+}
+
+/* Whatever was wrong with either. */
+static rer_status status_of_both(const rer_tensors *left, const rer_tensors *right, rer_error *error)
+{
+    rer_status status = rer_tensors_status(left, error);
+    return status == RER_OK ? rer_tensors_status(right, error) : status;
+}
+
+static rer_status merge_sums(rer_tensors *out, rer_sums_answer *left, rer_tensors *left_in, rer_tensors *right_in,
+                             rer_error *error)
 {
     rer_sums_answer right = {0};
-    rer_status status = rer_exchange_get_sums(left, left_in, error);
-    if (status == RER_OK)
-        status = rer_exchange_get_sums(&right, right_in, error);
+    rer_exchange_get_sums(left, left_in);
+    rer_exchange_get_sums(&right, right_in);
+    rer_status status = status_of_both(left_in, right_in, error);
     if (status == RER_OK && (left->sums.C != right.sums.C || left->sums.D != right.sums.D ||
                              (left->sums.low == NULL) != (right.sums.low == NULL)))
-        status = rer_fail(error, RER_BAD_INPUT, "these answers are not of the same task and cannot be merged");
+        status = fail_merge(error);
+    if (status == RER_OK)
+        status = append(&left->invalid, left->n_invalid, right.invalid, right.n_invalid, sizeof(int64_t), error);
     if (status == RER_OK) {
         rer_class_sums_merge(&left->sums, &right.sums, rer_cpu_kernels());
         left->rows += right.rows;
-        status = append(&left->invalid, left->n_invalid, right.invalid, right.n_invalid, sizeof(int64_t), error);
         left->n_invalid += right.n_invalid;
+        rer_exchange_put_sums(out, left);
     }
-    if (status == RER_OK)
-        status = rer_exchange_put_sums(out, left, error);
     rer_sums_answer_free(&right);
     return status;
 }
 
-static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, const rer_tensors *left_in,
-                                const rer_tensors *right_in, rer_error *error)
+static rer_status append_sample(rer_row_sample *into, const rer_row_sample *from, int64_t D, rer_error *error)
+{
+    int64_t have = into->count, more = from->count;
+    rer_status status = append(&into->row, have, from->row, more, sizeof(int64_t), error);
+    if (status == RER_OK)
+        status = append(&into->x, have * D, from->x, more * D, sizeof(float), error);
+    if (status == RER_OK)
+        status = append(&into->scale, have, from->scale, more, sizeof(double), error);
+    if (status == RER_OK)
+        status = append(&into->code, have, from->code, more, sizeof(int32_t), error);
+    into->count += status == RER_OK ? more : 0;
+    return status;
+}
+
+static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, rer_tensors *left_in, rer_tensors *right_in,
+                                rer_error *error)
 {
     rer_scatter_answer right = {0};
-    rer_row_sample *into = &left->sample, *from = &right.sample;
-    rer_status status = rer_exchange_get_scatter(left, left_in, error);
-    if (status == RER_OK)
-        status = rer_exchange_get_scatter(&right, right_in, error);
-    if (status == RER_OK && (left->D != right.D || (left->triangle == NULL) != (right.triangle == NULL)))
-        status = rer_fail(error, RER_BAD_INPUT, "these answers are not of the same task and cannot be merged");
+    rer_exchange_get_scatter(left, left_in);
+    rer_exchange_get_scatter(&right, right_in);
     int64_t D = left->D;
-    const double *from_triangle = right.triangle;
-    for (int64_t i = 0; status == RER_OK && from_triangle != NULL && left->triangle != NULL && i < D * (D + 1) / 2; i++)
-        left->triangle[i] += from_triangle[i];
+    rer_status status = status_of_both(left_in, right_in, error);
+    if (status == RER_OK && (D != right.D || (left->triangle == NULL) != (right.triangle == NULL)))
+        status = fail_merge(error);
     if (status == RER_OK)
-        status = append(&into->row, into->count, from->row, from->count, sizeof(int64_t), error);
-    if (status == RER_OK)
-        status = append(&into->x, into->count * D, from->x, from->count * D, sizeof(float), error);
-    if (status == RER_OK)
-        status = append(&into->scale, into->count, from->scale, from->count, sizeof(double), error);
-    if (status == RER_OK)
-        status = append(&into->code, into->count, from->code, from->count, sizeof(int32_t), error);
+        status = append_sample(&left->sample, &right.sample, D, error);
     if (status == RER_OK) {
-        into->count += from->count;
+        for (int64_t i = 0; left->triangle != NULL && right.triangle != NULL && i < D * (D + 1) / 2; i++)
+            left->triangle[i] += right.triangle[i];
         left->rows += right.rows;
-        status = rer_exchange_put_scatter(out, left, error);
+        rer_exchange_put_scatter(out, left);
     }
     rer_scatter_answer_free(&right);
     return status;
@@ -329,22 +271,23 @@ static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, cons
 rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left, const rer_message *right,
                           rer_error *error)
 {
-    rer_tensors *a = NULL, *b = NULL, *out = NULL;
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
     rer_error_clear(error);
-    rer_status status = rer_exchange_read(&a, left->data, left->size, "a part's answer", error);
-    if (status == RER_OK)
-        status = rer_exchange_read(&b, right->data, right->size, "a part's answer", error);
-    if (status == RER_OK)
-        status = rer_exchange_begin(&out, rer_tensors_text(a, "stage"), error);
-    if (status == RER_OK && rer_exchange_is(a, RER_STAGE_SUMS) && rer_exchange_is(b, RER_STAGE_SUMS))
-        status = merge_sums(out, &sums, a, b, error);
-    else if (status == RER_OK && rer_exchange_is(a, RER_STAGE_SCATTER) && rer_exchange_is(b, RER_STAGE_SCATTER))
-        status = merge_scatter(out, &scatter, a, b, error);
-    else if (status == RER_OK)
-        status = rer_fail(error, RER_BAD_USAGE, "answers of the stages '%.20s' and '%.20s' are not to be merged",
-                          rer_tensors_text(a, "stage"), rer_tensors_text(b, "stage"));
+    rer_tensors *a = rer_exchange_read(left->data, left->size, "a part's answer");
+    rer_tensors *b = rer_exchange_read(right->data, right->size, "a part's answer"), *out = NULL;
+    rer_status status = status_of_both(a, b, error);
+    if (status == RER_OK) {
+        const char *stage = rer_tensors_text(a, "stage"), *other = rer_tensors_text(b, "stage");
+        out = rer_exchange_begin(stage);
+        if (rer_exchange_is(a, RER_STAGE_SUMS) && rer_exchange_is(b, RER_STAGE_SUMS))
+            status = merge_sums(out, &sums, a, b, error);
+        else if (rer_exchange_is(a, RER_STAGE_SCATTER) && rer_exchange_is(b, RER_STAGE_SCATTER))
+            status = merge_scatter(out, &scatter, a, b, error);
+        else
+            status = rer_fail(error, RER_BAD_USAGE, "answers of the stages '%.20s' and '%.20s' are not to be merged",
+                              stage, other);
+    }
     if (status == RER_OK)
         status = rer_tensors_pack(out, merged, size, error);
     rer_sums_answer_free(&sums);

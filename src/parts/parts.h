@@ -26,24 +26,20 @@ extern const rer_passes rer_passes_apart;
 #define RER_STAGE_SCORES "scores"
 #define RER_STAGE_NEAR "near rows"
 
-/* A task or an answer of a stage, and its reading; `what` is for messages. */
-rer_status rer_exchange_begin(rer_tensors **tensors, const char *stage, rer_error *error);
-rer_status rer_exchange_read(rer_tensors **tensors, const void *bytes, int64_t size, const char *what,
-                             rer_error *error);
+/* A task or an answer of a stage, and its reading; `what` is for messages. As with all tensors the first failure
+ * sticks and is asked for at the end; what was read until then is to be freed all the same. */
+rer_tensors *rer_exchange_begin(const char *stage);
+rer_tensors *rer_exchange_read(const void *bytes, int64_t size, const char *what);
 bool rer_exchange_is(const rer_tensors *tensors, const char *stage);
 
-/* A whole number that was set by rer_tensors_set_number, within low..high. */
-rer_status rer_exchange_integer(const rer_tensors *tensors, const char *key, int64_t low, int64_t high, int64_t *value,
-                                rer_error *error);
-/* Arrays of any length, [count] or [count, D]; none where there is no such array. */
-rer_status rer_exchange_list(const rer_tensors *tensors, const char *name, rer_dtype dtype, int64_t D, int64_t *count,
-                             void *out, rer_error *error);
+/* A whole number that was set by rer_tensors_set_number, within low..high; 0 where that fails. */
+int64_t rer_exchange_integer(rer_tensors *tensors, const char *key, int64_t low, int64_t high);
+/* An array of any length [count]; NULL and 0 where there is no such array. free() it. */
+void *rer_exchange_list(rer_tensors *tensors, const char *name, rer_dtype dtype, int64_t *count);
 
 /* The normalisation, its range with it where it is known. */
-rer_status rer_exchange_put_normalizer(rer_tensors *tensors, const rer_normalizer *normalizer, int64_t D,
-                                       rer_error *error);
-rer_status rer_exchange_get_normalizer(rer_normalizer *normalizer, const rer_tensors *tensors, int64_t D,
-                                       rer_error *error);
+void rer_exchange_put_normalizer(rer_tensors *tensors, const rer_normalizer *normalizer, int64_t D);
+void rer_exchange_get_normalizer(rer_normalizer *normalizer, rer_tensors *tensors, int64_t D);
 
 /* Class sums of `rows` rows, some of them invalid. What is put must stay until the tensors are packed. */
 typedef struct rer_sums_answer {
@@ -52,8 +48,8 @@ typedef struct rer_sums_answer {
     int64_t *invalid; /* [n_invalid] their places in the whole */
     int64_t n_invalid;
 } rer_sums_answer;
-rer_status rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer, rer_error *error);
-rer_status rer_exchange_get_sums(rer_sums_answer *answer, const rer_tensors *tensors, rer_error *error);
+void rer_exchange_put_sums(rer_tensors *tensors, const rer_sums_answer *answer);
+void rer_exchange_get_sums(rer_sums_answer *answer, rer_tensors *tensors);
 void rer_sums_answer_free(rer_sums_answer *answer);
 
 /* The columns of a part's scores, values NULL: not wanted. */
@@ -71,8 +67,8 @@ typedef struct rer_scatter_answer {
     double *triangle;      /* [D (D + 1) / 2] rows of the lower triangle, NULL: not asked for */
     rer_row_sample sample; /* row: places in the whole, in any order */
 } rer_scatter_answer;
-rer_status rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer, rer_error *error);
-rer_status rer_exchange_get_scatter(rer_scatter_answer *answer, const rer_tensors *tensors, rer_error *error);
+void rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer);
+void rer_exchange_get_scatter(rer_scatter_answer *answer, rer_tensors *tensors);
 void rer_scatter_answer_free(rer_scatter_answer *answer);
 
 #endif

@@ -233,18 +233,12 @@ static void list_asking(near_pass *pass)
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
 {
     int64_t C = pass->run->C, D = pass->run->D, rows = pass->blocks * RER_BLOCK;
-    rer_status status = rer_allocate(&pass->ask_start, C + 1, sizeof(int64_t), "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->asked, pass->near->count * pass->near->slots, sizeof(int64_t), "rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->x, rows * D, sizeof(float), "rows to compare with", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->code, rows, sizeof(int32_t), "rows to compare with", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->start, C + 1, sizeof(int64_t), "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->order, rows, sizeof(int32_t), "rows to compare with", error);
-    return status;
+    rer_room rooms[] = {
+        RER_ROOM(pass->ask_start, C + 1), RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->x, rows * D),      RER_ROOM(pass->code, rows),
+        RER_ROOM(pass->start, C + 1),     RER_ROOM(pass->order, rows),
+    };
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
 }
 
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
@@ -294,22 +288,18 @@ void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trust
 rer_status rer_near_make_lists(rer_near *near, rer_error *error)
 {
     int64_t places = near->count * near->slots;
-    rer_status status = rer_allocate(&near->list, places * RER_NEAR_KEPT, sizeof(rer_neighbor), "nearest rows", error);
-    return status == RER_OK ? rer_allocate(&near->trusted, places * RER_NEAR, sizeof(float), "nearest rows", error)
-                            : status;
+    rer_room rooms[] = {RER_ROOM(near->list, places * RER_NEAR_KEPT), RER_ROOM(near->trusted, places * RER_NEAR)};
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
 }
 
 rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D, rer_error *error)
 {
     rer_near made = {.count = count, .D = D, .slots = slots};
     int64_t places = count * slots, values = 0;
-    rer_status status = rer_allocate(&made.row, count, sizeof(int64_t), "rows to look at", error);
-    if (status == RER_OK && !rer_product(count, D, &values))
-        status = rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
-    if (status == RER_OK)
-        status = rer_allocate(&made.x, values, sizeof(float), "rows to look at", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.class, places, sizeof(int32_t), "rows to look at", error);
+    if (!rer_product(count, D, &values))
+        return rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
+    rer_room rooms[] = {RER_ROOM(made.row, count), RER_ROOM(made.x, values), RER_ROOM(made.class, places)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to look at", error);
     if (status == RER_OK)
         status = rer_near_make_lists(&made, error);
     if (status != RER_OK) {

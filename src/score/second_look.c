@@ -89,9 +89,8 @@ static rer_status pick_rows(look *l, rer_error *error)
     const rer_row_sample *sampled = &l->calibration.rows;
     int64_t *suspects = NULL, wanted = rows_that_matter(l), count = 0;
     uint8_t *looked = NULL;
-    rer_status status = rer_allocate(&suspects, wanted, sizeof *suspects, "rows to look at", error);
-    if (status == RER_OK)
-        status = rer_allocate(&looked, result->N, 1, "rows to look at", error);
+    rer_room rooms[] = {RER_ROOM(suspects, wanted), RER_ROOM(looked, result->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to look at", error);
     if (status == RER_OK) {
         int64_t found = rer_result_suspects(result, wanted, suspects);
         for (int64_t i = 0; i < found; i++)
@@ -126,9 +125,8 @@ static rer_status set_center(look *l, const rer_calibration *calibration, rer_er
 static rer_status set_witnesses(look *l, rer_error *error)
 {
     const rer_model *model = l->model;
-    rer_status status = rer_allocate(&l->share, model->C, sizeof(float), "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&l->doubted, l->run->N, 1, "doubted rows", error);
+    rer_room rooms[] = {RER_ROOM(l->share, model->C), RER_ROOM(l->doubted, l->run->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "doubted rows", error);
     if (status != RER_OK)
         return status;
     for (int32_t c = 0; c < model->C; c++)
@@ -316,9 +314,8 @@ static rer_status weigh(look *l, rer_error *error)
     int32_t C = l->model->C;
     rer_channel fit[2] = {{0}, {0}};
     float *work = NULL;
-    rer_status status = rer_allocate(&work, sampled->count, sizeof *work, "evidence", error);
-    if (status == RER_OK)
-        status = rer_allocate(&l->typical, C, sizeof(float), "evidence", error);
+    rer_room rooms[] = {RER_ROOM(work, sampled->count), RER_ROOM(l->typical, C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "evidence", error);
     for (int trusted = 0; status == RER_OK && trusted < 2; trusted++) {
         status = rer_allocate(&l->local[trusted], sampled->count, C * (int64_t)sizeof(float), "evidence", error);
         for (int64_t i = 0; status == RER_OK && i < sampled->count; i++)
@@ -437,14 +434,9 @@ static rer_status score_again(look *l, rer_error *error)
                    .scratch = score_scratch(l),
                    .work = score_chunk,
                    .context = l};
-    rer_status status =
-        rer_allocate(&looks->near, l->rows.count * RER_NEAR_KEPT, sizeof(int32_t), "nearest rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&looks->nearness, l->rows.count, sizeof(float), "nearest rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&looks->row, l->rows.count, sizeof(int64_t), "nearest rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&result->proposed, result->N, sizeof(int32_t), "suggestions", error);
+    rer_room rooms[] = {RER_ROOM(looks->near, l->rows.count * RER_NEAR_KEPT), RER_ROOM(looks->nearness, l->rows.count),
+                        RER_ROOM(looks->row, l->rows.count), RER_ROOM(result->proposed, result->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
     if (status != RER_OK)
         return status;
     for (int64_t row = 0; row < result->N; row++)

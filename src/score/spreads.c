@@ -234,10 +234,8 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
 static rer_status list_partners(spread_pass *pass, rer_error *error)
 {
     int32_t C = pass->model->C;
-    rer_status status = rer_allocate(&pass->partner_start, C + 1, sizeof(int32_t), "pairs of classes", error);
-    if (status == RER_OK)
-        status =
-            rer_allocate(&pass->partner_pair, 2 * (int64_t)pass->n_pairs, sizeof(int32_t), "pairs of classes", error);
+    rer_room rooms[] = {RER_ROOM(pass->partner_start, C + 1), RER_ROOM(pass->partner_pair, 2 * (int64_t)pass->n_pairs)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "pairs of classes", error);
     if (status != RER_OK)
         return status;
     int32_t used = 0;

@@ -206,7 +206,7 @@ static void errors(const rer_model *model, const rer_run *run, const rer_block *
 
 /* ---- saving ------------------------------------------------------------------------------ */
 
-static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+static void save(const rer_model *model, rer_tensors *tensors)
 {
     const autoencoder_state *state = model->state;
     const rer_network *network = &state->network;
@@ -215,38 +215,32 @@ static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *
     for (int l = 1; l < network->encoder; l++)
         used += snprintf(hidden + used, sizeof hidden - (size_t)used, "%s%lld", l > 1 ? "," : "",
                          (long long)network->width[l]);
-    rer_status status = rer_tensors_set_text(tensors, "autoencoder.hidden", hidden, error);
-    if (status == RER_OK)
-        status =
-            rer_tensors_set_number(tensors, "autoencoder.components", (double)network->width[network->encoder], error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "autoencoder.weights", RER_F32, 2, (int64_t[]){model->C, network->parameters},
-                                 state->weights, error);
-    return status;
+    rer_tensors_set_text(tensors, "autoencoder.hidden", hidden);
+    rer_tensors_set_number(tensors, "autoencoder.components", (double)network->width[network->encoder]);
+    rer_tensors_add(tensors, "autoencoder.weights", RER_F32, RER_SHAPE(model->C, network->parameters), state->weights);
 }
 
-static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+static rer_status load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     autoencoder_state *state = NULL;
     rer_options options = rer_options_default();
-    double components = 0;
     const char *hidden = rer_tensors_text(tensors, "autoencoder.hidden");
-    rer_status status = rer_tensors_number(tensors, "autoencoder.components", &components, error);
+    double components = rer_tensors_number(tensors, "autoencoder.components");
+    if (!(components >= 1 && components <= 4096))
+        rer_tensors_fail(tensors, "the model has %g latent dimensions; 1 to 4096 are possible", components);
+    rer_status status = rer_tensors_status(tensors, error);
     if (status == RER_OK)
         status = rer_options_set(&options, "hidden", hidden != NULL ? hidden : "", error);
-    if (status == RER_OK && !(components >= 1 && components <= 4096))
-        status =
-            rer_fail(error, RER_BAD_INPUT, "the model has %g latent dimensions; 1 to 4096 are possible", components);
     if (status == RER_OK)
         status = rer_allocate(&state, 1, sizeof *state, "the model", error);
     model->state = state;
-    if (status == RER_OK) {
-        options.components = (int32_t)components;
-        state->network = network_of(model->D, &options);
-        status = rer_tensors_copy(tensors, "autoencoder.weights", RER_F32, 2,
-                                  (int64_t[]){model->C, state->network.parameters}, &state->weights, error);
-    }
-    return status;
+    if (status != RER_OK)
+        return status;
+    options.components = (int32_t)components;
+    state->network = network_of(model->D, &options);
+    state->weights =
+        rer_tensors_copy(tensors, "autoencoder.weights", RER_F32, RER_SHAPE(model->C, state->network.parameters));
+    return rer_tensors_status(tensors, error);
 }
 
 const rer_reconstructor rer_autoencoder_reconstructor = {

@@ -52,11 +52,8 @@ static rer_status list_draws(trainee *self, const rer_graph *graph, int64_t n, r
 {
     int32_t *order = NULL;
     int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
-    rer_status status = rer_allocate(&order, count, sizeof *order, "draws of edges", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->head, count, sizeof *self->head, "draws of edges", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->tail, count, sizeof *self->tail, "draws of edges", error);
+    rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(self->head, count), RER_ROOM(self->tail, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error);
     if (status == RER_OK) {
         rer_shuffle(order, count, self->training->seed, RER_RANDOM_EDGES, self->key);
         for (int64_t e = 0; e < graph->count; e++)
@@ -163,26 +160,19 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 {
     const rer_network *network = &self->training->network;
     int64_t B = self->training->batch, P = network->parameters;
-    rer_status status = rer_allocate(&self->adam.m, P, sizeof(float), "a network", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->adam.v, P, sizeof(float), "a network", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->g, P, sizeof(float), "a network", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->batch, 2 * B * network->width[0], sizeof(float), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->rows, 2 * B, sizeof(int32_t), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->place, n, sizeof(int32_t), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->met, n, sizeof(int64_t), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->shuffled, RER_NEGATIVES * B, sizeof(int32_t), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->negatives, RER_NEGATIVES * B, sizeof(int32_t), "a batch", error);
-    if (status == RER_OK)
-        status = rer_allocate(&self->scratch, rer_network_scratch_f32(network, B), 1, "a batch", error);
-    return status;
+    rer_room rooms[] = {
+        RER_ROOM(self->adam.m, P),
+        RER_ROOM(self->adam.v, P),
+        RER_ROOM(self->g, P),
+        RER_ROOM(self->batch, 2 * B * network->width[0]),
+        RER_ROOM(self->rows, 2 * B),
+        RER_ROOM(self->place, n),
+        RER_ROOM(self->met, n),
+        RER_ROOM(self->shuffled, RER_NEGATIVES * B),
+        RER_ROOM(self->negatives, RER_NEGATIVES * B),
+        {&self->scratch, rer_network_scratch_f32(network, B), 1},
+    };
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "a network and its batch", error);
 }
 
 static void free_trainee(trainee *self)

@@ -120,13 +120,10 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
     float *d2 = NULL, *log_n = NULL;
     double *logs = NULL, *scratch = NULL, likelihood[TRIED];
     int64_t rows = sample->count;
-    rer_status status = rer_allocate(&d2, rows, model->C * (int64_t)sizeof(float), "sampled errors", error);
-    if (status == RER_OK)
-        status = rer_allocate(&logs, rows, count * (int64_t)sizeof(double), "likelihoods", error);
+    rer_room rooms[] = {RER_ROOM(d2, rows * model->C), RER_ROOM(logs, rows * count), RER_ROOM(scratch, rows)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "errors and likelihoods of sampled rows", error);
     if (status == RER_OK)
         status = rer_log_sizes(&log_n, model->n, model->C, error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, rows, sizeof *scratch, "posteriors", error);
     rer_label_problem problem = {.d2 = d2,
                                  .code = sample->code,
                                  .log_n = log_n,
@@ -161,9 +158,8 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
     rer_subspace *subspace = model->state;
     float *all = NULL;
     int best = 0;
-    rer_status status = rer_allocate(&all, run->N, count * (int64_t)sizeof(float), "own-class errors", error);
-    if (status == RER_OK)
-        status = rer_allocate(&subspace->own, run->N, sizeof(float), "own-class errors", error);
+    rer_room rooms[] = {RER_ROOM(all, run->N * count), RER_ROOM(subspace->own, run->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "own-class errors", error);
     for (int64_t i = 0; status == RER_OK && i < run->N * count; i++)
         all[i] = NAN;
     if (status == RER_OK)
@@ -223,39 +219,35 @@ static rer_dtype basis_type(const rer_subspace *subspace)
     return rer_subspace_real(subspace) == (int64_t)sizeof(double) ? RER_F64 : RER_F32;
 }
 
-static rer_status save(const rer_model *model, rer_tensors *tensors, rer_error *error)
+static void save(const rer_model *model, rer_tensors *tensors)
 {
     const rer_subspace *subspace = model->state;
     const rer_model centroid = as_centroid(model);
     int64_t C = model->C, D = model->D;
-    rer_status status = rer_centroid_model_save(&centroid, tensors, error);
-    if (status == RER_OK)
-        status = rer_tensors_set_number(tensors, "subspace.rank", subspace->rank, error);
-    if (status == RER_OK)
-        status = rer_tensors_add(tensors, "subspace.center", RER_F64, 2, (int64_t[]){C, D}, subspace->center, error);
-    if (status == RER_OK && subspace->rank > 0)
-        status = rer_tensors_add(tensors, "subspace.basis", basis_type(subspace), 3, (int64_t[]){subspace->rank, C, D},
-                                 subspace->basis, error);
-    return status;
+    rer_centroid_model_save(&centroid, tensors);
+    rer_tensors_set_number(tensors, "subspace.rank", subspace->rank);
+    rer_tensors_add(tensors, "subspace.center", RER_F64, RER_SHAPE(C, D), subspace->center);
+    if (subspace->rank > 0)
+        rer_tensors_add(tensors, "subspace.basis", basis_type(subspace), RER_SHAPE(subspace->rank, C, D),
+                        subspace->basis);
 }
 
-static rer_status load_arrays(rer_subspace *subspace, const rer_tensors *tensors, rer_error *error)
+static void load_arrays(rer_subspace *subspace, rer_tensors *tensors)
 {
     int64_t C = subspace->C, D = subspace->D;
-    double rank = 0;
-    rer_status status = rer_tensors_number(tensors, "subspace.rank", &rank, error);
-    if (status == RER_OK && !(rank >= 0 && rank <= 64 && rank == floor(rank)))
-        status = rer_fail(error, RER_BAD_INPUT, "the model's subspaces have rank %g; 0 to 64 are possible", rank);
-    if (status == RER_OK)
-        status = rer_tensors_copy(tensors, "subspace.center", RER_F64, 2, (int64_t[]){C, D}, &subspace->center, error);
-    if (status == RER_OK && rank > 0)
-        status = rer_tensors_copy(tensors, "subspace.basis", basis_type(subspace), 3, (int64_t[]){(int64_t)rank, C, D},
-                                  &subspace->basis, error);
-    subspace->rank = status == RER_OK ? (int32_t)rank : 0;
-    return status;
+    double rank = rer_tensors_number(tensors, "subspace.rank");
+    if (!(rank >= 0 && rank <= 64 && rank == floor(rank))) {
+        rer_tensors_fail(tensors, "the model's subspaces have rank %g; 0 to 64 are possible", rank);
+        return;
+    }
+    subspace->rank = (int32_t)rank;
+    subspace->center = rer_tensors_copy(tensors, "subspace.center", RER_F64, RER_SHAPE(C, D));
+    if (rank > 0)
+        subspace->basis =
+            rer_tensors_copy(tensors, "subspace.basis", basis_type(subspace), RER_SHAPE(subspace->rank, C, D));
 }
 
-static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *error)
+static rer_status load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     rer_subspace *subspace = NULL;
     rer_model centroid = as_centroid(model);
@@ -268,10 +260,11 @@ static rer_status load(rer_model *model, const rer_tensors *tensors, rer_error *
     if (status != RER_OK)
         return status;
     subspace->metric = centroid.state;
-    status = rer_subspace_set_reference(subspace, error);
-    if (status == RER_OK)
-        status = load_arrays(subspace, tensors, error);
+    load_arrays(subspace, tensors);
     model->rank = subspace->rank;
+    status = rer_tensors_status(tensors, error);
+    if (status == RER_OK)
+        status = rer_subspace_set_reference(subspace, error);
     return status == RER_OK ? rer_subspace_finish(subspace, error) : status;
 }
 

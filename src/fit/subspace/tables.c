@@ -64,17 +64,16 @@ static double dot(const double *a, const double *b, int64_t n)
 static rer_status allocate_tables(rer_subspace *subspace, bool pairs, rer_error *error)
 {
     int64_t C = subspace->C, rank = subspace->rank, real = rer_subspace_real(subspace);
-    rer_status status = rer_allocate(&subspace->center_norm, C, real, "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&subspace->lift, rank * C, real, "projected means", error);
-    if (status == RER_OK && real == (int64_t)sizeof(double))
+    bool in_double = real == (int64_t)sizeof(double);
+    rer_room rooms[] = {{&subspace->center_norm, C, real},
+                        {&subspace->lift, rank * C, real},
+                        {&subspace->pair_norm, (C + 1) * C, real},
+                        {&subspace->pair_shift, rank * (C + 1), C * real}};
+    rer_status status = rer_allocate_all(rooms, pairs ? 4 : 2, "tables of the subspaces", error);
+    if (in_double)
         subspace->center_real = subspace->center;
     else if (status == RER_OK)
         status = rer_allocate(&subspace->center_real, C, subspace->D * real, "class means", error);
-    if (status == RER_OK && pairs)
-        status = rer_allocate(&subspace->pair_norm, (C + 1) * C, real, "distances between classes", error);
-    if (status == RER_OK && pairs)
-        status = rer_allocate(&subspace->pair_shift, rank * (C + 1), C * real, "projected means", error);
     return status;
 }
 
@@ -122,13 +121,10 @@ rer_status rer_subspace_finish(rer_subspace *subspace, rer_error *error)
     double *directions = NULL, *product = NULL, *row = NULL;
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
+    rer_room rooms[] = {RER_ROOM(directions, C * D), RER_ROOM(row, C), RER_ROOM(product, (C + 1) * C)};
     rer_status status = allocate_tables(subspace, pairs, error);
     if (status == RER_OK)
-        status = rer_allocate(&directions, C, D * (int64_t)sizeof(double), "principal directions", error);
-    if (status == RER_OK && pairs)
-        status = rer_allocate(&product, (C + 1) * C, sizeof(double), "projected means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&row, C, sizeof(double), "projected means", error);
+        status = rer_allocate_all(rooms, pairs ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "projected means", error);
     if (status == RER_OK) {
         if (subspace->center_real != subspace->center)
             put_reals(subspace, subspace->center_real, 0, subspace->center, C * D);
