@@ -1,5 +1,7 @@
 /* A whole model, class models and channel: saved, loaded, freed. */
 #include "channel/channel.h"
+#include "core/files.h"
+#include "core/json.h"
 #include "core/tensors.h"
 #include "fit/model.h"
 
@@ -30,15 +32,19 @@ void rer_model_free(rer_model *model)
 
 /* ---- saving ------------------------------------------------------------------------------ */
 
+static void put_names(rer_writer *writer, const void *what, int which)
+{
+    const rer_model *model = what;
+    rer_json json = {.writer = writer, .style = RER_JSON_LINE};
+    (void)which;
+    rer_json_texts(&json, NULL, model->names, model->C);
+}
+
 static void save_names(const rer_model *model, rer_tensors *tensors)
 {
-    json_t *names = json_array();
-    bool right = names != NULL;
-    for (int32_t c = 0; right && c < model->C; c++)
-        right = json_array_append_new(names, json_string(model->names[c])) == 0;
-    char *text = right ? json_dumps(names, JSON_COMPACT) : NULL;
+    char *text = NULL;
+    (void)rer_file_text(&text, put_names, model, NULL);
     rer_tensors_set_text(tensors, "class_names", text); /* fails where there was no memory for it */
-    json_decref(names);
     free(text);
 }
 

@@ -6,7 +6,7 @@
  * 3. What was decided is written in the form of the file of labels. */
 #include "labels/label_file.h"
 #include "core/options.h"
-#include "report/writer.h"
+#include "core/writer.h"
 #include "source/csv_rows.h"
 #include "source/texts.h"
 

@@ -3,7 +3,7 @@
  * Whatever a label looks like in the file, a row that becomes class k gets the bytes of the first row that
  * is of class k: types, widths and spellings stay as they were. */
 #include "labels/label_file.h"
-#include "report/writer.h"
+#include "core/writer.h"
 #include "source/formats.h"
 #include "source/texts.h"
 
@@ -189,8 +189,8 @@ static rer_status write_lines(rer_output *output, const rer_texts *texts, const 
     rer_writer writer;
     rer_writer_start(&writer, output, error);
     for (int64_t row = 0; row < texts->count; row++) {
-        rer_put_cell(&writer, source[row] >= 0 ? rer_text(texts, source[row]) : "");
-        rer_put(&writer, "\n");
+        rer_csv_text(&writer, source[row] >= 0 ? rer_text(texts, source[row]) : NULL);
+        rer_csv_end(&writer);
     }
     return rer_writer_end(&writer);
 }

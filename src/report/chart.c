@@ -328,32 +328,16 @@ static void put_legend(const rer_plot *p)
     }
 }
 
-static void put_chart(rer_writer *writer, const void *what, bool alone)
+void rer_chart_put(rer_writer *writer, const rer_chart *chart)
 {
-    const rer_chart *chart = what;
     rer_plot p = make_plot(writer, chart);
-    rer_svg_start(writer, p.width, p.height, chart->title, chart->description, alone);
+    rer_svg_start(writer, p.width, p.height, chart->title, chart->description);
     put_axes(&p);
     for (int i = 0, turn = 0; i < chart->n_series; i++)
         rer_plot_series(&p, i, chart->series[i].kind == RER_BARS ? turn++ : 0);
     put_references(&p);
     put_legend(&p);
     rer_svg_end(writer);
-}
-
-void rer_chart_put(rer_writer *writer, const rer_chart *chart)
-{
-    put_chart(writer, chart, false);
-}
-
-void rer_chart_put_alone(rer_writer *writer, const rer_chart *chart)
-{
-    put_chart(writer, chart, true);
-}
-
-rer_status rer_chart_write(const rer_chart *chart, const char *path, rer_error *error)
-{
-    return rer_svg_write(put_chart, chart, path, error);
 }
 
 void rer_histogram_count(const double *values, int64_t n, double low, double high, int64_t bins, double *edges,

@@ -11,8 +11,7 @@
  *         .y = {.title = "chi"},
  *         .series = series, .n_series = 1, .references = references, .n_references = 1,
  *     };
- *     rer_chart_put(writer, &chart);                    // inside a page: <svg class="chart" ...>
- *     rer_chart_write(&chart, "scaling.svg", error);    // a file of its own, with the style inside
+ *     rer_chart_put(writer, &chart); // in a page: <svg class="chart" ...>; else a file with the style inside
  *
  * Inside a page the colours come from the classes of chart.css (the frame of frame.h has it), so that
  * light, dark and print follow the page. All texts are escaped here; give them as the user wrote them.
@@ -22,7 +21,7 @@
 #ifndef RER_CHART_H
 #define RER_CHART_H
 
-#include "report/writer.h"
+#include "core/writer.h"
 
 typedef struct rer_axis {
     const char *title;
@@ -83,18 +82,9 @@ typedef struct rer_heatmap {
     bool is_integer;       /* likewise */
 } rer_heatmap;
 
-/* Into a page. */
+/* Into a page, where the writer is in one, else as the whole text of a .svg file. */
 void rer_chart_put(rer_writer *writer, const rer_chart *chart);
 void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map);
-/* As the whole text of a .svg file. */
-void rer_chart_put_alone(rer_writer *writer, const rer_chart *chart);
-void rer_heatmap_put_alone(rer_writer *writer, const rer_heatmap *map);
-/* Where a chart goes: into a page (rer_frame_chart of frame.h) or into a file of its own. */
-typedef void rer_chart_putter(rer_writer *writer, const rer_chart *chart);
-typedef void rer_heatmap_putter(rer_writer *writer, const rer_heatmap *map);
-/* As a file .svg of its own. */
-rer_status rer_chart_write(const rer_chart *chart, const char *path, rer_error *error);
-rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error *error);
 
 /* counts [bins] of the values in bins of equal width from low to high; those outside go to the first or
  * last bin, NaN to none. edges [bins + 1] may be NULL. */

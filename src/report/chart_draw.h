@@ -30,13 +30,9 @@ void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
 int64_t rer_text_length(const char *text); /* characters */
 /* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */
 void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most);
-/* <svg ...> with what makes a file of its own where `alone`, and its end. */
-void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description,
-                   bool alone);
+/* <svg ...>, outside of pages with what makes a file of its own, and its end. */
+void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description);
 void rer_svg_end(rer_writer *writer);
-/* Runs `put` into a new file. */
-typedef void rer_svg_putter(rer_writer *writer, const void *what, bool alone);
-rer_status rer_svg_write(rer_svg_putter *put, const void *what, const char *path, rer_error *error);
 
 /* ---- a chart with two axes: chart.c, its marks: chart_marks.c --------------------------------- */
 

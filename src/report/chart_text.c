@@ -271,10 +271,9 @@ void rer_put_label(rer_writer *writer, const char *class, double x, double y, co
     rer_put(writer, "</text>\n");
 }
 
-void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description,
-                   bool alone)
+void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description)
 {
-    if (alone)
+    if (!writer->in_page)
         rer_put(writer, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     rer_put(writer, width > 460 ? "<svg class=\"chart wide\"" : "<svg class=\"chart\"");
     rer_put(writer, " role=\"img\" aria-label=\"");
@@ -286,7 +285,7 @@ void rer_svg_start(rer_writer *writer, double width, double height, const char *
     rer_put(writer, "\"");
     rer_put_attribute(writer, "width", width);
     rer_put_attribute(writer, "height", height);
-    if (!alone) {
+    if (writer->in_page) {
         rer_put(writer, ">\n");
         return;
     }
@@ -298,20 +297,4 @@ void rer_svg_start(rer_writer *writer, double width, double height, const char *
 void rer_svg_end(rer_writer *writer)
 {
     rer_put(writer, "</svg>\n");
-}
-
-rer_status rer_svg_write(rer_svg_putter *put, const void *what, const char *path, rer_error *error)
-{
-    rer_output output = {0};
-    rer_writer writer;
-    rer_status status = rer_output_open(&output, path, error);
-    if (status == RER_OK) {
-        rer_writer_start(&writer, &output, error);
-        put(&writer, what, true);
-        status = rer_writer_end(&writer);
-    }
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
-    rer_output_discard(&output);
-    return status;
 }

@@ -1,9 +1,9 @@
 /* class_details.csv, subset_details.csv, transitions.csv, pair_details.csv, extremes.csv, details.json and
  * three distributions as SVG. */
 #include "run/details.h"
+#include "core/json.h"
 #include "judge/judge.h"
-#include "report/chart.h"
-#include "report/json_values.h"
+#include "report/frame.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -12,11 +12,22 @@
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
+#define OF_GROUP(member) RER_FIELD(rer_group, member)
+#define OF_SPREAD(member) RER_FIELD(rer_spread, member)
+
+static const rer_field group_start[] = {OF_GROUP(name), OF_GROUP(n), OF_GROUP(chi)};
+static const rer_field group_rest[] = {OF_GROUP(error_rate), OF_GROUP(difficulty), OF_GROUP(noise_rate),
+                                       OF_GROUP(n_issues), OF_GROUP(own_error)};
+static const rer_field spread_fields[] = {OF_SPREAD(n),
+                                          OF_SPREAD(mean),
+                                          RER_FIELD_AS("sd", rer_spread, deviation),
+                                          RER_FIELD_AS("min", rer_spread, low),
+                                          RER_FIELD_AS("max", rer_spread, high),
+                                          RER_FIELD_AS("gaussian_r2", rer_spread, r2)};
+
 static void put_real(rer_writer *writer, double value)
 {
-    rer_put(writer, ",");
-    if (isfinite(value))
-        rer_put_format(writer, "%.9g", value);
+    rer_csv_real(writer, value, 9);
 }
 
 static void put_spread(rer_writer *writer, const rer_spread *spread)
@@ -26,66 +37,45 @@ static void put_spread(rer_writer *writer, const rer_spread *spread)
     put_real(writer, spread->r2);
 }
 
-static rer_status write_groups(rer_writer *writer, const rer_result_files *files, rer_grouping grouping)
+void rer_put_groups(rer_writer *writer, const void *what, int which)
 {
+    const rer_result *result = ((const rer_result_files *)what)->result;
     const rer_group *group;
-    rer_put(writer, grouping == RER_BY_CLASS ? "label" : "subset");
+    rer_put(writer, which == RER_BY_CLASS ? "label" : "subset");
     rer_put(writer, ",n,chi,chi_low,chi_high,error_rate,difficulty,noise_rate,n_issues,own_error,in_mean,in_sd,in_r2,"
                     "out_mean,out_sd,out_r2\n");
-    for (int32_t g = 0; (group = rer_result_group(files->result, grouping, g)) != NULL; g++) {
-        rer_put_cell(writer, group->name);
-        rer_put(writer, ",");
-        rer_put_integer(writer, group->n);
-        put_real(writer, group->chi);
+    for (int32_t g = 0; (group = rer_result_group(result, (rer_grouping)which, g)) != NULL; g++) {
+        rer_csv_fields(writer, RER_FIELDS(group_start), group);
         put_real(writer, group->chi_within.low);
         put_real(writer, group->chi_within.high);
-        put_real(writer, group->error_rate);
-        put_real(writer, group->difficulty);
-        put_real(writer, group->noise_rate);
-        rer_put(writer, ",");
-        rer_put_integer(writer, group->n_issues);
-        put_real(writer, group->own_error);
+        rer_csv_fields(writer, RER_FIELDS(group_rest), group);
         put_spread(writer, &group->own);
         put_spread(writer, &group->others);
-        rer_put(writer, "\n");
+        rer_csv_end(writer);
     }
-    return writer->status;
-}
-
-rer_status rer_write_class_details(rer_writer *writer, const void *context)
-{
-    return write_groups(writer, context, RER_BY_CLASS);
-}
-
-rer_status rer_write_subset_details(rer_writer *writer, const void *context)
-{
-    return write_groups(writer, context, RER_BY_SUBSET);
 }
 
 /* ---- transitions ---------------------------------------------------------------------------- */
 
 static void put_transition(rer_writer *writer, const rer_result *result, int32_t from, int32_t to, int64_t count)
 {
-    rer_put_cell(writer, result->names[from]);
-    rer_put(writer, ",");
-    rer_put_cell(writer, result->names[to]);
-    rer_put(writer, ",");
-    rer_put_integer(writer, count);
+    rer_csv_text(writer, result->names[from]);
+    rer_csv_text(writer, result->names[to]);
+    rer_csv_integer(writer, count);
     put_real(writer, (double)count / (double)rer_result_group(result, RER_BY_CLASS, from)->n);
-    rer_put(writer, "\n");
+    rer_csv_end(writer);
 }
 
 /* The entries of the matrix that are not 0, row by row; share: of the given label's samples. */
-rer_status rer_write_transitions(rer_writer *writer, const void *context)
+void rer_put_transitions(rer_writer *writer, const void *what, int which)
 {
-    const rer_result *result = ((const rer_result_files *)context)->result;
+    const rer_result *result = ((const rer_result_files *)what)->result;
     rer_confusion *list = NULL;
     int64_t count = 0, at = 0;
-    rer_status status = rer_list_confusions(&list, &count, result, writer->error);
-    if (status != RER_OK)
-        return status;
+    (void)which;
+    bool is_made = rer_writer_ok(writer, rer_list_confusions(&list, &count, result, writer->error));
     rer_put(writer, "given_label,predicted_label,n,share\n");
-    for (int32_t c = 0; c < result->C; c++) {
+    for (int32_t c = 0; is_made && c < result->C; c++) {
         int64_t right = rer_result_group(result, RER_BY_CLASS, c)->n;
         for (int64_t i = at; i < count && list[i].from == c; i++)
             right -= list[i].count;
@@ -97,138 +87,119 @@ rer_status rer_write_transitions(rer_writer *writer, const void *context)
             put_transition(writer, result, c, list[at].to, list[at].count);
     }
     free(list);
-    return writer->status;
 }
 
 /* ---- pairs and samples ---------------------------------------------------------------------- */
 
-rer_status rer_write_pair_details(rer_writer *writer, const void *context)
+#define OF_PAIR(member) RER_FIELD(rer_pair_detail, member)
+
+static const rer_field pair_fields[] = {
+    RER_FIELD_AS("a_as_b", rer_pair_detail, pair.a_as_b),
+    RER_FIELD_AS("b_as_a", rer_pair_detail, pair.b_as_a),
+    RER_FIELD_AS("pair_error_rate", rer_pair_detail, error_rate),
+    RER_FIELD_AS("pair_difficulty", rer_pair_detail, difficulty),
+    RER_FIELD_AS("better_merged", rer_pair_detail, is_better_merged),
+    OF_PAIR(merged_error_rate),
+    OF_PAIR(merged_chi),
+};
+
+void rer_put_pair_details(rer_writer *writer, const void *what, int which)
 {
-    const rer_result *result = ((const rer_result_files *)context)->result;
+    const rer_result *result = ((const rer_result_files *)what)->result;
     const rer_pair_detail *detail;
-    rer_put(writer, "label_a,label_b,a_as_b,b_as_a,pair_error_rate,pair_difficulty,better_merged,merged_error_rate,"
-                    "merged_chi,samples_between\n");
+    (void)which;
+    rer_csv_text(writer, "label_a");
+    rer_csv_text(writer, "label_b");
+    rer_csv_names(writer, RER_FIELDS(pair_fields));
+    rer_csv_text(writer, "samples_between");
+    rer_csv_end(writer);
     for (int p = 0; (detail = rer_result_pair_detail(result, p)) != NULL; p++) {
-        rer_put_cell(writer, result->names[detail->pair.a]);
-        rer_put(writer, ",");
-        rer_put_cell(writer, result->names[detail->pair.b]);
-        rer_put(writer, ",");
-        rer_put_integer(writer, detail->pair.a_as_b);
-        rer_put(writer, ",");
-        rer_put_integer(writer, detail->pair.b_as_a);
-        put_real(writer, detail->error_rate);
-        put_real(writer, detail->difficulty);
-        rer_put(writer, detail->is_better_merged ? ",true" : ",false");
-        put_real(writer, detail->merged_error_rate);
-        put_real(writer, detail->merged_chi);
-        for (int i = 0; i < detail->n_between; i++)
-            rer_put_format(writer, "%s%lld", i == 0 ? "," : " ", (long long)detail->between[i]);
-        rer_put(writer, detail->n_between == 0 ? ",\n" : "\n");
+        rer_csv_text(writer, result->names[detail->pair.a]);
+        rer_csv_text(writer, result->names[detail->pair.b]);
+        rer_csv_fields(writer, RER_FIELDS(pair_fields), detail);
+        rer_csv_integers(writer, detail->between, detail->n_between);
+        rer_csv_end(writer);
     }
-    return writer->status;
 }
 
-static rer_status put_extremes(rer_writer *writer, const rer_result_files *files, bool hardest)
+static void put_extremes(rer_writer *writer, const rer_result_files *files, bool hardest)
 {
     int64_t rows[EXTREMES], found = 0;
-    rer_status status = rer_extremes(files->result, hardest, EXTREMES, rows, &found, writer->error);
-    for (int64_t i = 0; status == RER_OK && i < found; i++) {
+    if (!rer_writer_ok(writer, rer_extremes(files->result, hardest, EXTREMES, rows, &found, writer->error)))
+        return;
+    for (int64_t i = 0; i < found; i++) {
         rer_sample sample = rer_sample_of(files->result, rows[i]);
-        rer_put_format(writer, "%s,%lld,%lld,", hardest ? "hardest" : "easiest", (long long)(i + 1),
-                       (long long)rows[i]);
-        rer_put_cell(writer, rer_dataset_id(files->data, rows[i]));
-        rer_put(writer, ",");
-        rer_put_cell(writer, rer_result_class_name(files->result, sample.given));
-        rer_put(writer, ",");
-        rer_put_cell(writer, rer_result_class_name(files->result, sample.suggested));
+        rer_csv_text(writer, hardest ? "hardest" : "easiest");
+        rer_csv_integer(writer, i + 1);
+        rer_csv_integer(writer, rows[i]);
+        rer_csv_text(writer, rer_dataset_id(files->data, rows[i]));
+        rer_csv_text(writer, rer_result_class_name(files->result, sample.given));
+        rer_csv_text(writer, rer_result_class_name(files->result, sample.suggested));
         put_real(writer, sample.chi);
         put_real(writer, sample.mistakenness);
-        rer_put(writer, "\n");
+        rer_csv_end(writer);
     }
-    return status == RER_OK ? writer->status : status;
 }
 
-rer_status rer_write_extremes(rer_writer *writer, const void *context)
+void rer_put_extremes(rer_writer *writer, const void *what, int which)
 {
+    (void)which;
     rer_put(writer, "kind,rank,index,id,given_label,nearest_other_label,rer,mistakenness\n");
-    rer_status status = put_extremes(writer, context, false);
-    return status == RER_OK ? put_extremes(writer, context, true) : status;
+    put_extremes(writer, what, false);
+    put_extremes(writer, what, true);
 }
 
 /* ---- details.json --------------------------------------------------------------------------- */
 
-static json_t *spread_object(const rer_spread *spread)
+static void put_group(rer_json *json, const char *name, const rer_group *group)
 {
-    json_t *object = rer_json_add_integer(json_object(), "n", spread->n);
-    object = rer_json_add_real(object, "mean", spread->mean);
-    object = rer_json_add_real(object, "sd", spread->deviation);
-    object = rer_json_add_real(object, "min", spread->low);
-    object = rer_json_add_real(object, "max", spread->high);
-    return rer_json_add_real(object, "gaussian_r2", spread->r2);
+    rer_json_object(json, name);
+    rer_json_fields(json, RER_FIELDS(group_start), group);
+    rer_json_interval(json, "chi_interval", group->chi_within);
+    rer_json_fields(json, RER_FIELDS(group_rest), group);
+    rer_json_record(json, "in_class", RER_FIELDS(spread_fields), &group->own);
+    rer_json_record(json, "out_of_class", RER_FIELDS(spread_fields), &group->others);
+    rer_json_end(json);
 }
 
-static json_t *group_object(const rer_group *group)
-{
-    json_t *object = rer_json_add_text(json_object(), "name", group->name);
-    object = rer_json_add_integer(object, "n", group->n);
-    object = rer_json_add_real(object, "chi", group->chi);
-    json_t *interval = rer_json_append(json_array(), rer_json_real(group->chi_within.low));
-    object = rer_json_set(object, "chi_interval", rer_json_append(interval, rer_json_real(group->chi_within.high)));
-    object = rer_json_add_real(object, "error_rate", group->error_rate);
-    object = rer_json_add_real(object, "difficulty", group->difficulty);
-    object = rer_json_add_real(object, "noise_rate", group->noise_rate);
-    object = rer_json_add_integer(object, "n_issues", group->n_issues);
-    object = rer_json_add_real(object, "own_error", group->own_error);
-    object = rer_json_set(object, "in_class", spread_object(&group->own));
-    return rer_json_set(object, "out_of_class", spread_object(&group->others));
-}
-
-static json_t *groups_array(const rer_result *result, rer_grouping grouping)
+static void put_grouping(rer_json *json, const char *name, const rer_result *result, rer_grouping grouping)
 {
     const rer_group *group;
-    json_t *array = json_array();
+    rer_json_array(json, name);
     for (int32_t g = 0; (group = rer_result_group(result, grouping, g)) != NULL; g++)
-        array = rer_json_append(array, group_object(group));
-    return array;
+        put_group(json, NULL, group);
+    rer_json_end(json);
 }
 
-static json_t *pair_object(const rer_result *result, const rer_pair_detail *detail)
+static void put_pair(rer_json *json, const rer_result *result, const rer_pair_detail *detail)
 {
-    json_t *object = rer_json_add_text(json_object(), "label_a", result->names[detail->pair.a]);
-    object = rer_json_add_text(object, "label_b", result->names[detail->pair.b]);
-    object = rer_json_add_integer(object, "a_as_b", detail->pair.a_as_b);
-    object = rer_json_add_integer(object, "b_as_a", detail->pair.b_as_a);
-    object = rer_json_add_real(object, "pair_error_rate", detail->error_rate);
-    object = rer_json_add_real(object, "pair_difficulty", detail->difficulty);
-    object = rer_json_set(object, "better_merged", json_boolean(detail->is_better_merged));
-    object = rer_json_add_real(object, "merged_error_rate", detail->merged_error_rate);
-    object = rer_json_add_real(object, "merged_chi", detail->merged_chi);
-    json_t *between = json_array();
+    rer_json_object(json, NULL);
+    rer_json_text(json, "label_a", result->names[detail->pair.a]);
+    rer_json_text(json, "label_b", result->names[detail->pair.b]);
+    rer_json_fields(json, RER_FIELDS(pair_fields), detail);
+    rer_json_array(json, "samples_between");
     for (int i = 0; i < detail->n_between; i++)
-        between = rer_json_append(between, json_integer(detail->between[i]));
-    return rer_json_set(object, "samples_between", between);
+        rer_json_integer(json, NULL, detail->between[i]);
+    rer_json_end(json);
+    rer_json_end(json);
 }
 
-rer_status rer_write_details_json(rer_writer *writer, const void *context)
+void rer_put_details_json(rer_writer *writer, const void *what, int which)
 {
-    const rer_result *result = ((const rer_result_files *)context)->result;
+    const rer_result *result = ((const rer_result_files *)what)->result;
     const rer_pair_detail *detail;
-    json_t *root = rer_json_set(json_object(), "whole", group_object(rer_result_group(result, RER_WHOLE, 0)));
-    root = rer_json_add_real(root, "transition_entropy", result->summary.transition_entropy);
-    root = rer_json_set(root, "classes", groups_array(result, RER_BY_CLASS));
-    root = rer_json_set(root, "subsets", groups_array(result, RER_BY_SUBSET));
-    json_t *pairs = json_array();
+    rer_json json = {.writer = writer};
+    (void)which;
+    rer_json_object(&json, NULL);
+    put_group(&json, "whole", rer_result_group(result, RER_WHOLE, 0));
+    rer_json_real(&json, "transition_entropy", result->summary.transition_entropy);
+    put_grouping(&json, "classes", result, RER_BY_CLASS);
+    put_grouping(&json, "subsets", result, RER_BY_SUBSET);
+    rer_json_array(&json, "pairs");
     for (int p = 0; (detail = rer_result_pair_detail(result, p)) != NULL; p++)
-        pairs = rer_json_append(pairs, pair_object(result, detail));
-    root = rer_json_set(root, "pairs", pairs);
-    char *text = NULL;
-    rer_status status = rer_json_text(&text, root, "details.json", writer->error);
-    if (status != RER_OK)
-        return status;
-    rer_put(writer, text);
-    rer_put(writer, "\n");
-    free(text);
-    return writer->status;
+        put_pair(&json, result, detail);
+    rer_json_end(&json);
+    rer_json_end(&json);
 }
 
 /* ---- distributions -------------------------------------------------------------------------- */
@@ -288,19 +259,22 @@ static void draw_spread(drawn_spread *drawn, const rer_spread *spread, const int
     (void)snprintf(drawn->name, sizeof drawn->name, "%s, R2 %.3f", side, spread->r2);
 }
 
-static rer_status write_distribution(rer_writer *writer, const rer_result_files *files, const char *which, double share)
+void rer_put_distribution(rer_writer *writer, const void *what, int which)
 {
-    const rer_result *result = files->result;
+    static const struct {
+        const char *name;
+        double share;
+    } places[] = {{"Easiest", 0}, {"Median", .5}, {"Hardest", 1}};
+    const rer_result *result = ((const rer_result_files *)what)->result;
     int32_t c = 0;
-    rer_status status = class_of_rank(&c, result, share, writer->error);
-    if (status != RER_OK)
-        return status;
+    if (!rer_writer_ok(writer, class_of_rank(&c, result, places[which].share, writer->error)))
+        return;
     const rer_group *group = rer_result_group(result, RER_BY_CLASS, c);
     drawn_spread own, others;
     char title[200];
     draw_spread(&own, &group->own, rer_group_counts(result->details, 1 + c, RER_OWN), "in class");
     draw_spread(&others, &group->others, rer_group_counts(result->details, 1 + c, RER_OTHERS), "out of class");
-    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %.3f", which, group->name, group->chi);
+    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %.3f", places[which].name, group->name, group->chi);
     rer_series series[] = {
         {.kind = RER_HISTOGRAM, .name = own.name, .n = RER_BINS, .x = own.edges, .y = own.density, .color = 1},
         {.kind = RER_HISTOGRAM, .name = others.name, .n = RER_BINS, .x = others.edges, .y = others.density, .color = 2},
@@ -314,21 +288,5 @@ static rer_status write_distribution(rer_writer *writer, const rer_result_files 
         .series = series,
         .n_series = 4,
     };
-    rer_chart_put_alone(writer, &chart);
-    return writer->status;
-}
-
-rer_status rer_write_easiest(rer_writer *writer, const void *context)
-{
-    return write_distribution(writer, context, "Easiest", 0);
-}
-
-rer_status rer_write_median(rer_writer *writer, const void *context)
-{
-    return write_distribution(writer, context, "Median", .5);
-}
-
-rer_status rer_write_hardest(rer_writer *writer, const void *context)
-{
-    return write_distribution(writer, context, "Hardest", 1);
+    rer_frame_chart(writer, &chart);
 }

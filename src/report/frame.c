@@ -57,6 +57,7 @@ static void put_escaped(rer_writer *writer, const char *before, const char *text
 
 void rer_frame_start(rer_writer *writer, const rer_frame *frame)
 {
+    writer->in_page = true;
     rer_put(writer, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(writer, frame);
     rer_put(writer, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -88,23 +89,6 @@ void rer_frame_end(rer_writer *writer, const rer_frame *frame, const char *origi
     for (int i = 0; i < RER_FRAME_SCRIPTS; i++)
         put_element(writer, "script", frame->scripts[i].text);
     rer_put(writer, "</body>\n</html>\n");
-}
-
-rer_status rer_frame_write(const char *path, rer_frame_putter *put, const void *context, rer_error *error)
-{
-    rer_output output = {0};
-    rer_writer writer;
-    rer_status status = rer_output_open(&output, path, error);
-    if (status == RER_OK) {
-        rer_writer_start(&writer, &output, error);
-        status = put(&writer, context);
-    }
-    if (status == RER_OK)
-        status = rer_writer_end(&writer);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
-    rer_output_discard(&output);
-    return status;
 }
 
 /* ---- text ------------------------------------------------------------------------------------- */
@@ -209,20 +193,26 @@ void rer_frame_charts_end(rer_writer *writer)
 }
 
 /* tabindex: a chart wider than the screen is scrolled by keyboard too. */
+static void put_figure(rer_writer *writer, const char *tag)
+{
+    if (writer->in_page)
+        rer_put(writer, tag);
+}
+
 static const char figure_start[] = "<figure tabindex=\"0\">\n", figure_end[] = "</figure>\n";
 
 void rer_frame_chart(rer_writer *writer, const rer_chart *chart)
 {
-    rer_put(writer, figure_start);
+    put_figure(writer, figure_start);
     rer_chart_put(writer, chart);
-    rer_put(writer, figure_end);
+    put_figure(writer, figure_end);
 }
 
 void rer_frame_heatmap(rer_writer *writer, const rer_heatmap *map)
 {
-    rer_put(writer, figure_start);
+    put_figure(writer, figure_start);
     rer_heatmap_put(writer, map);
-    rer_put(writer, figure_end);
+    put_figure(writer, figure_end);
 }
 
 /* ---- tables ----------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* The frame of every report: one HTML page that needs nothing else, with charts and tables inside.
  *
- *     static rer_status put_page(rer_writer *writer, const void *context)
+ *     static void put_page(rer_writer *writer, const void *what, int which)
  *     {
- *         const bench *run = context;
+ *         const bench *run = what;
  *         rer_frame frame = {.kind = "Benchmark", .name = run->name, .headline = "rer finds 9 of 10 wrong labels",
  *                            .lead = "Planted: 10 % symmetric noise, three seeds."};
  *         rer_frame_start(writer, &frame);
@@ -20,10 +20,9 @@
  *         }
  *         rer_frame_table_end(writer);
  *         rer_frame_end(writer, &frame, "seed 0, 2 threads");
- *         return RER_OK;
  *     }
  *     ...
- *     status = rer_frame_write("results/bench.html", put_page, run, error);
+ *     status = rer_file_write("results/bench.html", put_page, run, error);                // of core/files.h
  *
  * All texts are escaped here: give them as they are. The page carries a Content-Security-Policy that
  * allows its own styles and scripts by their hashes, and pictures inside the page; nothing else. Tables
@@ -65,6 +64,7 @@ void rer_frame_note(rer_writer *writer, const char *text); /* something to mind 
 /* Charts side by side where there is room: between these two. */
 void rer_frame_charts_start(rer_writer *writer);
 void rer_frame_charts_end(rer_writer *writer);
+/* Where no page was started, the chart is the whole text of a .svg file. */
 void rer_frame_chart(rer_writer *writer, const rer_chart *chart);
 void rer_frame_heatmap(rer_writer *writer, const rer_heatmap *map);
 
@@ -90,9 +90,5 @@ void rer_frame_fact(rer_writer *writer, const char *name, const char *value);
 void rer_frame_facts_end(rer_writer *writer);
 /* All options that `command` ("analyze") and the chosen reconstructor have, as facts. */
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command);
-
-typedef rer_status rer_frame_putter(rer_writer *writer, const void *context);
-/* Runs `put` into a new file. */
-rer_status rer_frame_write(const char *path, rer_frame_putter *put, const void *context, rer_error *error);
 
 #endif

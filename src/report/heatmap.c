@@ -111,11 +111,10 @@ static void put_cell(const grid *g, int64_t row, int64_t column, double value)
         rer_put_label(g->writer, "cell", x + g->cell_width / 2, y + g->cell_height / 2 + 4, text, RER_CHART_TEXT);
 }
 
-static void put_heatmap(rer_writer *writer, const void *what, bool alone)
+void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map)
 {
-    const rer_heatmap *map = what;
     grid g = make_grid(writer, map);
-    rer_svg_start(writer, g.width, g.height, map->title, map->description, alone);
+    rer_svg_start(writer, g.width, g.height, map->title, map->description);
     rer_put_label(writer, "title", 14, 22, map->title, 100);
     rer_put_label(writer, "x axis-title middle", (g.left + g.right) / 2, map->title != NULL ? 42 : 16, map->x.title,
                   90);
@@ -145,19 +144,4 @@ static void put_heatmap(rer_writer *writer, const void *what, bool alone)
                 put_cell(&g, row, column, value);
         }
     rer_svg_end(writer);
-}
-
-void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map)
-{
-    put_heatmap(writer, map, false);
-}
-
-void rer_heatmap_put_alone(rer_writer *writer, const rer_heatmap *map)
-{
-    put_heatmap(writer, map, true);
-}
-
-rer_status rer_heatmap_write(const rer_heatmap *map, const char *path, rer_error *error)
-{
-    return rer_svg_write(put_heatmap, map, path, error);
 }

@@ -205,10 +205,10 @@ static void put_suspects(const rer_page *page)
     rer_put(writer, rer_review_html);
 }
 
-static rer_status put_classes(const rer_page *page)
+static void put_classes(const rer_page *page)
 {
     if (page->gallery.n_classes == 0 || page->result->summary.n_labelled == 0)
-        return RER_OK;
+        return;
     rer_frame_section(page->writer, "classes", "Classes",
                       "χ near 1 or above: a class that can hardly be told apart from another one.");
     if (page->gallery.n_classes < page->result->C) {
@@ -220,22 +220,14 @@ static rer_status put_classes(const rer_page *page)
     rer_put(page->writer, rer_classes_html);
     rer_put(page->writer, "<div class=\"confusions\">\n");
     rer_put(page->writer, rer_matrix_html);
-    rer_status status = rer_page_matrix(page);
+    rer_page_matrix(page);
     rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden><h4>The most confused pairs</h4>"
                           "<p class=\"muted\">Samples of one that are nearest to the other. A pair with suspects can "
                           "be pressed to see them.</p></div>\n</div>\n");
-    if (status == RER_OK)
-        rer_page_details(page);
-    return status;
+    rer_page_details(page);
 }
 
-static void write_origin(char *text, size_t size, const rer_page *page)
-{
-    (void)snprintf(text, size, "checksum of the features %016llx, of the labels %016llx",
-                   (unsigned long long)page->data->features_checksum, (unsigned long long)page->data->labels_checksum);
-}
-
-static rer_status put_page(const rer_page *page)
+static void put_page(const rer_page *page)
 {
     rer_writer *writer = page->writer;
     char headline[200], origin[120];
@@ -252,46 +244,25 @@ static rer_status put_page(const rer_page *page)
                                    {rer_review_js, rer_review_js_sha256},
                                    {rer_classes_js, rer_classes_js_sha256}}};
     write_headline(headline, sizeof headline, &page->result->summary);
-    write_origin(origin, sizeof origin, page);
+    (void)snprintf(origin, sizeof origin, "checksum of the features %016llx, of the labels %016llx",
+                   (unsigned long long)page->data->features_checksum, (unsigned long long)page->data->labels_checksum);
     rer_frame_start(writer, &frame);
     put_numbers(page);
     put_notes(page);
     put_next(page);
     put_suspects(page);
-    rer_status status = put_classes(page);
-    if (status == RER_OK)
-        status = rer_page_dataset(page);
-    if (status == RER_OK)
-        status = rer_page_data(page);
+    put_classes(page);
+    rer_page_dataset(page);
+    rer_page_data(page);
     rer_frame_end(writer, &frame, origin);
-    return status;
 }
 
-rer_status rer_write_html(rer_writer *writer, const rer_result *result, const rer_dataset *data)
+void rer_put_report(rer_writer *writer, const void *what, int which)
 {
-    rer_page page = {.writer = writer, .result = result, .data = data};
-    rer_status status = rer_gallery_make(&page.gallery, result, data, ROOM, writer->error);
-    if (status == RER_OK)
-        status = put_page(&page);
+    const rer_result_files *files = what;
+    rer_page page = {.writer = writer, .result = files->result, .data = files->data};
+    (void)which;
+    if (rer_writer_ok(writer, rer_gallery_make(&page.gallery, page.result, page.data, ROOM, writer->error)))
+        put_page(&page);
     rer_gallery_free(&page.gallery);
-    return status == RER_OK ? writer->status : status;
-}
-
-typedef struct report_context {
-    const rer_result *result;
-    const rer_dataset *data;
-} report_context;
-
-static rer_status put_report(rer_writer *writer, const void *context)
-{
-    const report_context *report = context;
-    return rer_write_html(writer, report->result, report->data);
-}
-
-rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
-{
-    report_context context = {.result = result, .data = data};
-    rer_error_clear(error);
-    rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_frame_write(path, put_report, &context, error) : status;
 }

@@ -1,4 +1,4 @@
-/* report.html: the parts that html.c puts together. */
+/* report.html: the parts that html.c puts together. Failures stick to the writer. */
 #ifndef RER_PAGE_H
 #define RER_PAGE_H
 
@@ -14,11 +14,11 @@ typedef struct rer_page {
 } rer_page;
 
 /* page_data.c: everything that the page's script shows, as JSON inside the page. */
-rer_status rer_page_data(const rer_page *page);
+void rer_page_data(const rer_page *page);
 /* page_dataset.c: the section on the whole data set: charts, meanings, how to repeat the run. */
-rer_status rer_page_dataset(const rer_page *page);
+void rer_page_dataset(const rer_page *page);
 /* page_classes.c: the matrix of a data set with few classes; larger ones are drawn by the script. */
-rer_status rer_page_matrix(const rer_page *page);
+void rer_page_matrix(const rer_page *page);
 /* Pairs and groups in detail, where rer_result_detail was asked for them. */
 void rer_page_details(const rer_page *page);
 

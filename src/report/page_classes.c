@@ -98,16 +98,16 @@ void rer_page_details(const rer_page *page)
     put_subsets(page);
 }
 
-rer_status rer_page_matrix(const rer_page *page)
+void rer_page_matrix(const rer_page *page)
 {
     int32_t n = page->gallery.n_classes, order[NAME_LIST_MAX], block[NAME_LIST_MAX];
     const char *names[NAME_LIST_MAX];
     double values[NAME_LIST_MAX * NAME_LIST_MAX] = {0};
     if (n > DRAWN_MAX || n < 2 || page->result->n_pairs == 0)
-        return RER_OK;
+        return;
     rer_status status = rer_class_order(order, block, page->result, page->gallery.classes, n, page->writer->error);
-    if (status != RER_OK)
-        return status;
+    if (!rer_writer_ok(page->writer, status))
+        return;
     for (int32_t i = 0; i < n; i++)
         names[i] = page->result->names[page->gallery.classes[order[i]]];
     fill_values(values, page, order, n);
@@ -119,5 +119,4 @@ rer_status rer_page_matrix(const rer_page *page)
     map.x = (rer_axis){.title = "nearest class", .names = names, .n_names = n};
     map.y = (rer_axis){.title = "given label", .names = names, .n_names = n};
     rer_frame_heatmap(page->writer, &map);
-    return RER_OK;
 }

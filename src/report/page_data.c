@@ -1,6 +1,7 @@
 /* Everything that the scripts show, as one JSON value inside report.html. Rows are named by their number;
  * classes by their place in "classes". */
 #include "report/page.h"
+#include "core/json.h"
 #include "source/texts.h"
 
 #include <math.h>
@@ -15,36 +16,12 @@ const char *rer_page_value(const rer_page *page, int32_t c)
     return is_own ? rer_labels_value(labels, c) : page->result->names[c];
 }
 
-static void put_name(rer_writer *writer, const char *name)
+static void put_rows(rer_json *json, const int64_t *rows, int64_t count)
 {
-    rer_put(writer, ",\n\"");
-    rer_put(writer, name);
-    rer_put(writer, "\":");
-}
-
-/* NaN is null. */
-static void put_number(rer_writer *writer, double value)
-{
-    if (isfinite(value))
-        rer_put_number(writer, value);
-    else
-        rer_put(writer, "null");
-}
-
-static void put_comma(rer_writer *writer, bool is_first)
-{
-    if (!is_first)
-        rer_put(writer, ",");
-}
-
-static void put_rows(rer_writer *writer, const int64_t *rows, int64_t count)
-{
-    rer_put(writer, "[");
-    for (int64_t i = 0; i < count && rows[i] >= 0; i++) {
-        put_comma(writer, i == 0);
-        rer_put_integer(writer, rows[i]);
-    }
-    rer_put(writer, "]");
+    rer_json_array(json, NULL);
+    for (int64_t i = 0; i < count && rows[i] >= 0; i++)
+        rer_json_integer(json, NULL, rows[i]);
+    rer_json_end(json);
 }
 
 /* ---- classes ---------------------------------------------------------------------------------- */
@@ -65,15 +42,14 @@ static void list_class(listed *list, int32_t c)
     list->class[list->count++] = c;
 }
 
-static rer_status make_list(listed *list, const rer_page *page, rer_error *error)
+static bool make_list(listed *list, const rer_page *page)
 {
     const rer_result *result = page->result;
     const rer_gallery *gallery = &page->gallery;
-    rer_status status = rer_allocate(&list->place, result->C, sizeof *list->place, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&list->class, result->C, sizeof *list->class, "classes", error);
-    if (status != RER_OK)
-        return status;
+    const rer_room rooms[] = {RER_ROOM(list->place, result->C), RER_ROOM(list->class, result->C)};
+    rer_writer *writer = page->writer;
+    if (!rer_writer_ok(writer, rer_allocate_all(rooms, RER_COUNT(rooms), "classes", writer->error)))
+        return false;
     for (int32_t c = 0; c < result->C; c++)
         list->place[c] = -1;
     for (int32_t i = 0; i < gallery->n_classes; i++)
@@ -88,284 +64,234 @@ static rer_status make_list(listed *list, const rer_page *page, rer_error *error
         list_class(list, result->given[gallery->outliers[i]]);
     for (int32_t c = 0; c < result->C && list->count < CHOICES_MAX; c++)
         list_class(list, c);
-    return RER_OK;
+    return true;
 }
 
-static void put_names(const rer_page *page, const listed *list)
+/* Their names, and where it is written otherwise, how the file of labels has them. */
+static void put_names(rer_json *json, const rer_page *page, const listed *list)
 {
-    rer_writer *writer = page->writer;
     bool same = true;
-    put_name(writer, "classes");
-    rer_put(writer, "[");
+    rer_json_array(json, "classes");
     for (int32_t i = 0; i < list->count; i++) {
         const char *name = page->result->names[list->class[i]];
         same = same && strcmp(name, rer_page_value(page, list->class[i])) == 0;
-        put_comma(writer, i == 0);
-        rer_put_json(writer, name);
+        rer_json_text(json, NULL, name);
     }
-    rer_put(writer, "]");
-    put_name(writer, "values"); /* as in the file of labels */
-    rer_put(writer, same ? "null" : "[");
-    for (int32_t i = 0; i < list->count && !same; i++) {
-        put_comma(writer, i == 0);
-        rer_put_json(writer, rer_page_value(page, list->class[i]));
+    rer_json_end(json);
+    if (same) {
+        rer_json_text(json, "values", NULL);
+        return;
     }
-    rer_put(writer, same ? "" : "]");
+    rer_json_array(json, "values");
+    for (int32_t i = 0; i < list->count; i++)
+        rer_json_text(json, NULL, rer_page_value(page, list->class[i]));
+    rer_json_end(json);
 }
 
 /* The heights of a histogram, 0 to z, relative to the largest of both. */
-static void put_heights(rer_writer *writer, const int64_t *counts)
+static void put_heights(rer_json *json, const int64_t *counts)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+    char heights[2 * RER_ERROR_BINS + 1] = "";
     int64_t most = 1;
     for (int k = 0; k < 2 * RER_ERROR_BINS; k++)
         most = rer_max(most, counts[k]);
-    rer_put(writer, "\"");
     for (int k = 0; k < 2 * RER_ERROR_BINS; k++)
-        rer_put_bytes(writer, &digits[(35 * counts[k] + most - 1) / most], 1); /* one sample is seen too */
-    rer_put(writer, "\"");
+        heights[k] = digits[(35 * counts[k] + most - 1) / most]; /* one sample is seen too */
+    rer_json_text(json, NULL, heights);
 }
 
 /* For each class of the table, in the order of "classes": samples, chi, noise rate, flagged, most confused
  * with, range and heights of its errors, easiest and hardest rows. */
-static rer_status put_table(const rer_page *page, const listed *list)
+static void put_table(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_gallery *gallery = &page->gallery;
-    rer_writer *writer = page->writer;
     rer_class_errors errors = {0};
     rer_status status =
-        rer_class_errors_count(&errors, page->result, gallery->classes, gallery->n_classes, writer->error);
-    if (status != RER_OK)
-        return status;
-    put_name(writer, "table");
-    rer_put(writer, "[");
-    for (int32_t i = 0; i < gallery->n_classes; i++) {
+        rer_class_errors_count(&errors, page->result, gallery->classes, gallery->n_classes, json->writer->error);
+    bool is_made = rer_writer_ok(json->writer, status);
+    rer_json_array(json, "table");
+    rer_json_lines(json);
+    for (int32_t i = 0; is_made && i < gallery->n_classes; i++) {
         const rer_class_summary *class = &page->result->classes[gallery->classes[i]];
         const int64_t *samples = gallery->samples + (int64_t)i * 2 * RER_CLASS_SAMPLES;
-        rer_put(writer, i > 0 ? ",\n[" : "[");
-        rer_put_integer(writer, class->n);
-        rer_put(writer, ",");
-        put_number(writer, class->chi);
-        rer_put(writer, ",");
-        put_number(writer, class->noise_rate);
-        rer_put(writer, ",");
-        rer_put_integer(writer, class->n_issues);
-        rer_put(writer, ",");
-        rer_put_integer(writer, class->most_confused_with >= 0 ? list->place[class->most_confused_with] : -1);
-        rer_put(writer, ",");
-        put_number(writer, errors.low[i]);
-        rer_put(writer, ",");
-        put_number(writer, errors.high[i]);
-        rer_put(writer, ",");
-        put_heights(writer, errors.counts + (int64_t)i * 2 * RER_ERROR_BINS);
-        rer_put(writer, ",");
-        put_rows(writer, samples, RER_CLASS_SAMPLES);
-        rer_put(writer, ",");
-        put_rows(writer, samples + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES);
-        rer_put(writer, "]");
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, class->n);
+        rer_json_real(json, NULL, class->chi);
+        rer_json_real(json, NULL, class->noise_rate);
+        rer_json_integer(json, NULL, class->n_issues);
+        rer_json_integer(json, NULL, class->most_confused_with >= 0 ? list->place[class->most_confused_with] : -1);
+        rer_json_real(json, NULL, errors.low[i]);
+        rer_json_real(json, NULL, errors.high[i]);
+        put_heights(json, errors.counts + (int64_t)i * 2 * RER_ERROR_BINS);
+        put_rows(json, samples, RER_CLASS_SAMPLES);
+        put_rows(json, samples + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES);
+        rer_json_end(json);
     }
-    rer_put(writer, "]");
+    rer_json_end(json);
     rer_class_errors_free(&errors);
-    return RER_OK;
 }
 
-static void put_integers(rer_writer *writer, const char *name, const int32_t *values, int32_t n)
+static void put_integers(rer_json *json, const char *name, const int32_t *values, int32_t n)
 {
-    put_name(writer, name);
-    rer_put(writer, "[");
+    rer_json_array(json, name);
     for (int32_t i = 0; i < n; i++)
-        rer_put_format(writer, i > 0 ? ",%d" : "%d", values[i]);
-    rer_put(writer, "]");
+        rer_json_integer(json, NULL, values[i]);
+    rer_json_end(json);
 }
 
 /* a, b, samples of a nearest to b, of b nearest to a; classes of the table, by their places. */
-static void put_pairs(const rer_page *page, const listed *list)
+static void put_pairs(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_result *result = page->result;
-    rer_writer *writer = page->writer;
     int64_t put = 0;
-    put_name(writer, "pairs");
-    rer_put(writer, "[");
+    rer_json_array(json, "pairs");
     for (int64_t i = 0; i < result->n_pairs && put < PAIRS_MAX; i++) {
         const rer_pair *pair = &result->pairs[i];
         int32_t a = list->place[pair->a], b = list->place[pair->b];
         if (a < 0 || b < 0 || a >= page->gallery.n_classes || b >= page->gallery.n_classes)
             continue;
-        rer_put_format(writer, put++ > 0 ? ",[%d,%d,%lld,%lld]" : "[%d,%d,%lld,%lld]", a, b, (long long)pair->a_as_b,
-                       (long long)pair->b_as_a);
+        put_rows(json, (const int64_t[]){a, b, pair->a_as_b, pair->b_as_a}, 4);
+        put++;
     }
-    rer_put(writer, "]");
+    rer_json_end(json);
 }
 
 /* The matrix: an order to draw the classes in, its blocks, the pairs. */
-static rer_status put_matrix(const rer_page *page, const listed *list)
+static void put_matrix(rer_json *json, const rer_page *page, const listed *list)
 {
-    rer_writer *writer = page->writer;
-    int32_t n = page->gallery.n_classes, *order = NULL, *block = NULL; /* [n] */
-    rer_status status = rer_allocate(&order, n, sizeof *order, "classes", writer->error);
-    if (status == RER_OK)
-        status = rer_allocate(&block, n, sizeof *block, "classes", writer->error);
+    rer_writer *writer = json->writer;
+    int32_t n = page->gallery.n_classes, *order = NULL, *block = NULL;
+    const rer_room rooms[] = {RER_ROOM(order, n), RER_ROOM(block, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", writer->error);
     if (status == RER_OK)
         status = rer_class_order(order, block, page->result, page->gallery.classes, n, writer->error);
-    if (status == RER_OK) {
-        put_integers(writer, "order", order, n);
-        put_integers(writer, "blocks", block, n);
-        put_pairs(page, list);
+    if (rer_writer_ok(writer, status)) {
+        put_integers(json, "order", order, n);
+        put_integers(json, "blocks", block, n);
+        put_pairs(json, page, list);
     }
     free(order);
     free(block);
-    return status;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
-static void put_suspects(const rer_page *page, const listed *list)
+static void put_suspects(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_gallery *gallery = &page->gallery;
-    rer_writer *writer = page->writer;
-    put_name(writer, "suspects");
-    rer_put(writer, "[");
+    rer_json_array(json, "suspects");
+    rer_json_lines(json);
     for (int64_t i = 0; i < gallery->n_suspects; i++) {
         rer_sample sample = rer_sample_of(page->result, gallery->suspects[i]);
         const int64_t *examples = gallery->examples + i * 2 * RER_EXAMPLES;
-        rer_put(writer, i > 0 ? ",\n[" : "[");
-        rer_put_integer(writer, sample.row);
-        rer_put_format(writer, ",%d,%d,", list->place[sample.given],
-                       sample.suggested >= 0 ? list->place[sample.suggested] : -1);
-        put_number(writer, sample.mistakenness);
-        rer_put(writer, ",");
-        put_number(writer, sample.chi);
-        rer_put_format(writer, ",%d,", (sample.is_issue ? 1 : 0) + (sample.is_outlier ? 2 : 0));
-        put_rows(writer, examples, RER_EXAMPLES);
-        rer_put(writer, ",");
-        put_rows(writer, examples + RER_EXAMPLES, RER_EXAMPLES);
-        rer_put_format(writer, ",%d,%d,", sample.near, sample.near_suggested);
-        put_number(writer, sample.nearness);
-        rer_put(writer, "]");
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, sample.row);
+        rer_json_integer(json, NULL, list->place[sample.given]);
+        rer_json_integer(json, NULL, sample.suggested >= 0 ? list->place[sample.suggested] : -1);
+        rer_json_real(json, NULL, sample.mistakenness);
+        rer_json_real(json, NULL, sample.chi);
+        rer_json_integer(json, NULL, (sample.is_issue ? 1 : 0) + (sample.is_outlier ? 2 : 0));
+        put_rows(json, examples, RER_EXAMPLES);
+        put_rows(json, examples + RER_EXAMPLES, RER_EXAMPLES);
+        rer_json_integer(json, NULL, sample.near);
+        rer_json_integer(json, NULL, sample.near_suggested);
+        rer_json_real(json, NULL, sample.nearness);
+        rer_json_end(json);
     }
-    rer_put(writer, "]");
+    rer_json_end(json);
 }
 
 /* [row, given class or -1] */
-static void put_outliers(const rer_page *page, const listed *list)
+static void put_outliers(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_gallery *gallery = &page->gallery;
-    put_name(page->writer, "outliers");
-    rer_put(page->writer, "[");
+    rer_json_array(json, "outliers");
     for (int64_t i = 0; i < gallery->n_outliers; i++) {
         int32_t given = page->result->given[gallery->outliers[i]];
-        rer_put_format(page->writer, i > 0 ? ",[%lld,%d]" : "[%lld,%d]", (long long)gallery->outliers[i],
-                       given >= 0 ? list->place[given] : -1);
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, gallery->outliers[i]);
+        rer_json_integer(json, NULL, given >= 0 ? list->place[given] : -1);
+        rer_json_end(json);
     }
-    rer_put(page->writer, "]");
+    rer_json_end(json);
 }
 
-static void put_row_name(rer_writer *writer, int64_t row, bool is_first)
-{
-    rer_put(writer, is_first ? "\"" : ",\n\"");
-    rer_put_integer(writer, row);
-    rer_put(writer, "\":");
-}
+/* One value for each row shown, by its number. */
+typedef void row_putter(rer_json *json, const char *row, const rer_page *page, int64_t i);
 
-static void put_pictures(const rer_page *page)
+static void put_by_row(rer_json *json, const char *name, const rer_page *page, bool is_there, row_putter *put)
 {
-    const rer_gallery *gallery = &page->gallery;
-    const rer_thumbnails *thumbnails = &gallery->thumbnails;
-    rer_writer *writer = page->writer;
-    bool is_first = true;
-    put_name(writer, "pictures");
-    if (thumbnails->count == 0) {
-        rer_put(writer, "null");
+    if (!is_there) {
+        rer_json_text(json, name, NULL);
         return;
     }
-    rer_put(writer, "{");
-    for (int64_t i = 0; i < thumbnails->count; i++) {
-        if (thumbnails->bytes[i] == NULL)
-            continue;
-        put_row_name(writer, gallery->rows[i], is_first);
-        is_first = false;
-        rer_put(writer, "\"");
-        rer_put_base64(writer, thumbnails->bytes[i], thumbnails->size[i]);
-        rer_put(writer, "\"");
-    }
-    rer_put(writer, "}");
-}
-
-/* One text for each row shown, by its number. */
-static void put_row_texts(const rer_page *page, const char *name, const char *(*text_at)(const rer_page *, int64_t))
-{
-    rer_writer *writer = page->writer;
-    put_name(writer, name);
-    rer_put(writer, "{");
+    rer_json_object(json, name);
+    rer_json_lines(json);
     for (int64_t i = 0; i < page->gallery.n_rows; i++) {
-        put_row_name(writer, page->gallery.rows[i], i == 0);
-        rer_put_json(writer, text_at(page, i));
+        char row[24];
+        (void)snprintf(row, sizeof row, "%lld", (long long)page->gallery.rows[i]);
+        put(json, row, page, i);
     }
-    rer_put(writer, "}");
+    rer_json_end(json);
 }
 
-static const char *id_at(const rer_page *page, int64_t i)
+static void put_picture(rer_json *json, const char *row, const rer_page *page, int64_t i)
 {
-    return rer_dataset_id(page->data, page->gallery.rows[i]);
+    const rer_thumbnails *thumbnails = &page->gallery.thumbnails;
+    if (thumbnails->bytes[i] == NULL)
+        return;
+    rer_json_name(json, row);
+    rer_put(json->writer, "\"");
+    rer_put_base64(json->writer, thumbnails->bytes[i], thumbnails->size[i]);
+    rer_put(json->writer, "\"");
 }
 
-static const char *text_at(const rer_page *page, int64_t i)
+static void put_id(rer_json *json, const char *row, const rer_page *page, int64_t i)
 {
-    return rer_text(&page->gallery.texts, i);
+    rer_json_text(json, row, rer_dataset_id(page->data, page->gallery.rows[i]));
+}
+
+static void put_text(rer_json *json, const char *row, const rer_page *page, int64_t i)
+{
+    rer_json_text(json, row, rer_text(&page->gallery.texts, i));
 }
 
 /* The given class of examples and samples needs no place here: the page shows them under its name. */
-static void put_bars(const rer_page *page)
+static void put_bars(rer_json *json, const char *row, const rer_page *page, int64_t i)
 {
-    const rer_gallery *gallery = &page->gallery;
-    rer_writer *writer = page->writer;
-    put_name(writer, "bars");
-    if (gallery->bars == NULL) {
-        rer_put(writer, "null");
-        return;
-    }
-    rer_put(writer, "{");
-    for (int64_t i = 0; i < gallery->n_rows; i++) {
-        put_row_name(writer, gallery->rows[i], i == 0);
-        for (int k = 0; k < gallery->n_bars; k++)
-            rer_put_format(writer, k == 0 ? "[%d" : ",%d", gallery->bars[i * gallery->n_bars + k]);
-        rer_put(writer, "]");
-    }
-    rer_put(writer, "}");
+    rer_json_array(json, row);
+    for (int k = 0; k < page->gallery.n_bars; k++)
+        rer_json_integer(json, NULL, page->gallery.bars[i * page->gallery.n_bars + k]);
+    rer_json_end(json);
 }
 
-rer_status rer_page_data(const rer_page *page)
+void rer_page_data(const rer_page *page)
 {
-    rer_writer *writer = page->writer;
-    const rer_summary *summary = &page->result->summary;
+    rer_json json = {.writer = page->writer, .style = RER_JSON_PAGE};
     listed list = {0};
-    rer_status status = make_list(&list, page, writer->error);
-    if (status == RER_OK) {
-        rer_put(writer, "<script type=\"application/json\" id=\"data\">{\"version\":");
-        rer_put_json(writer, rer_version());
-        put_name(writer, "checksum");
-        rer_put_format(writer, "\"%016llx\"", (unsigned long long)page->data->labels_checksum);
-        put_name(writer, "features");
-        rer_put_format(writer, "\"%016llx\"", (unsigned long long)page->data->features_checksum);
-        put_name(writer, "issues");
-        rer_put_integer(writer, summary->n_issues);
-        put_names(page, &list);
-        status = put_table(page, &list);
-    }
-    if (status == RER_OK)
-        status = put_matrix(page, &list);
-    if (status == RER_OK) {
-        put_suspects(page, &list);
-        put_outliers(page, &list);
-        put_pictures(page);
+    if (make_list(&list, page)) {
+        rer_put(page->writer, "<script type=\"application/json\" id=\"data\">");
+        rer_json_object(&json, NULL);
+        rer_json_lines(&json);
+        rer_json_text(&json, "version", rer_version());
+        rer_json_checksum(&json, "checksum", page->data->labels_checksum);
+        rer_json_checksum(&json, "features", page->data->features_checksum);
+        rer_json_integer(&json, "issues", page->result->summary.n_issues);
+        put_names(&json, page, &list);
+        put_table(&json, page, &list);
+        put_matrix(&json, page, &list);
+        put_suspects(&json, page, &list);
+        put_outliers(&json, page, &list);
+        put_by_row(&json, "pictures", page, page->gallery.thumbnails.count > 0, put_picture);
         if (page->data->ids.count > 0)
-            put_row_texts(page, "ids", id_at);
+            put_by_row(&json, "ids", page, true, put_id);
         if (page->gallery.texts.count > 0)
-            put_row_texts(page, "texts", text_at);
-        put_bars(page);
-        rer_put(writer, "}</script>\n");
+            put_by_row(&json, "texts", page, true, put_text);
+        put_by_row(&json, "bars", page, page->gallery.bars != NULL, put_bars);
+        rer_json_end(&json);
+        rer_put(page->writer, "</script>\n");
     }
     free(list.place);
     free(list.class);
-    return status;
 }

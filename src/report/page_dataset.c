@@ -87,16 +87,15 @@ static int64_t piece_end(const scored *rows, int64_t first, int64_t count, doubl
 }
 
 /* Median and the middle 80 % of mistakenness, over pieces of chi of the same width. */
-static rer_status put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
+static void put_probability(const rer_page *page, const scored *rows, int64_t count, double high)
 {
     double x[STEPS], middle[STEPS], from[STEPS], to[STEPS], *piece = NULL; /* [count] */
     double low = rows[count / 3].chi;                                      /* below it, hardly a label is suspicious */
     int n = 0;
     rer_chart_widen(&low, &high);
     rer_status status = rer_allocate(&piece, count, sizeof *piece, "a piece of the samples", page->writer->error);
-    if (status != RER_OK)
-        return status;
-    for (int64_t first = count / 3, last = 0; n < STEPS && count - first >= STEP_ROWS; first = last) {
+    bool is_made = rer_writer_ok(page->writer, status);
+    for (int64_t first = count / 3, last = 0; is_made && n < STEPS && count - first >= STEP_ROWS; first = last) {
         double step = (high - low) / STEPS, passed = floor((rows[first].chi - low) / step);
         last = piece_end(rows, first, count, low + (passed + 1) * step);
         if (count - last < STEP_ROWS)
@@ -118,24 +117,22 @@ static rer_status put_probability(const rer_page *page, const scored *rows, int6
     if (n >= 3)
         rer_frame_chart(page->writer, &chart);
     free(piece);
-    return RER_OK;
 }
 
-static rer_status put_charts(const rer_page *page)
+static void put_charts(const rer_page *page)
 {
     scored *rows = NULL;
     int64_t count = 0;
     rer_status status = draw_rows(&rows, &count, page->result, page->writer->error);
-    if (status == RER_OK && count >= 20) {
+    if (rer_writer_ok(page->writer, status) && count >= 20) {
         double low = rows[count / 500].chi, high = rows[count - 1 - count / 1000].chi;
         rer_chart_widen(&low, &high);
         rer_frame_charts_start(page->writer);
         put_histogram(page, low, high);
-        status = put_probability(page, rows, count, high);
+        put_probability(page, rows, count, high);
         rer_frame_charts_end(page->writer);
     }
     free(rows);
-    return status;
 }
 
 /* ---- words ------------------------------------------------------------------------------------ */
@@ -338,13 +335,12 @@ static void put_versions(const rer_page *page)
     rer_frame_facts_end(page->writer);
 }
 
-rer_status rer_page_dataset(const rer_page *page)
+void rer_page_dataset(const rer_page *page)
 {
     rer_writer *writer = page->writer;
     rer_frame_section(writer, "dataset", "The data set", "How hard it is as a whole, and where its labels stand.");
-    rer_status status = page->result->summary.n_labelled > 0 ? put_charts(page) : RER_OK;
-    if (status != RER_OK)
-        return status;
+    if (page->result->summary.n_labelled > 0)
+        put_charts(page);
     put_outliers(page);
     put_meanings(page);
     if (page->result->model != NULL)
@@ -355,5 +351,4 @@ rer_status rer_page_dataset(const rer_page *page)
     put_command(page);
     put_versions(page);
     rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
-    return RER_OK;
 }

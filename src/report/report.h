@@ -1,38 +1,29 @@
-/* The files of an analysis: samples.csv, classes.csv, summary.json, report.html. */
+/* The files of an analysis: samples.csv, classes.csv, summary.json, report.html, and those of the details. */
 #ifndef RER_REPORT_H
 #define RER_REPORT_H
 
-#include "report/writer.h"
+#include "core/files.h"
 #include "run/result.h"
 #include "source/dataset.h"
 
-/* What all files of a result are written from. */
+/* What all files of a result are put from. */
 typedef struct rer_result_files {
-    rer_result *result;
+    const rer_result *result;
     const rer_dataset *data;
-    double start; /* of the writing */
+    rer_seconds *seconds; /* of the result, which the writing is added to; NULL: none */
+    double start;         /* of the writing */
 } rer_result_files;
 
-/* duplicates.csv; the context is a rer_result_files. */
-rer_status rer_write_duplicates(rer_writer *writer, const void *context);
+/* Each puts one whole file of a rer_result_files. */
+rer_putter rer_put_samples, rer_put_classes, rer_put_duplicates;
+rer_putter rer_put_summary; /* last: it holds the time that the others took */
+rer_putter rer_put_report;
 
-/* The files of the details; the context is a rer_result_files. */
-rer_status rer_write_class_details(rer_writer *writer, const void *context);
-rer_status rer_write_subset_details(rer_writer *writer, const void *context);
-rer_status rer_write_transitions(rer_writer *writer, const void *context);
-rer_status rer_write_pair_details(rer_writer *writer, const void *context);
-rer_status rer_write_extremes(rer_writer *writer, const void *context);
-rer_status rer_write_details_json(rer_writer *writer, const void *context);
-/* Histograms of the class of smallest, of median and of largest chi, as the paper's first figure. */
-rer_status rer_write_easiest(rer_writer *writer, const void *context);
-rer_status rer_write_median(rer_writer *writer, const void *context);
-rer_status rer_write_hardest(rer_writer *writer, const void *context);
-
-/* Each writes one whole file; failures stick to the writer unless they are returned. */
-rer_status rer_write_samples(rer_writer *writer, const rer_result *result, const rer_dataset *data);
-rer_status rer_write_classes(rer_writer *writer, const rer_result *result, const rer_dataset *data);
-rer_status rer_write_json(rer_writer *writer, const rer_result *result, const rer_dataset *data);
-rer_status rer_write_html(rer_writer *writer, const rer_result *result, const rer_dataset *data);
+/* details.c; which: the rer_grouping. */
+rer_putter rer_put_groups;
+rer_putter rer_put_transitions, rer_put_pair_details, rer_put_extremes, rer_put_details_json;
+/* Histograms of the class of smallest, of median and of largest chi (0, 1, 2), as the paper's first figure. */
+rer_putter rer_put_distribution;
 
 /* The present value of the option called `name`, "" where there is none. */
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size);

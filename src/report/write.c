@@ -1,5 +1,4 @@
-/* The files of a result, in one folder. */
-#include "report/folder.h"
+/* The files of a result, in one folder or one by one. */
 #include "report/report.h"
 
 #include <string.h>
@@ -12,60 +11,48 @@ void rer_option_text(const rer_options *options, const char *name, char *text, i
             rer_options_text(options, i, text, size);
 }
 
-static rer_status write_samples(rer_writer *writer, const void *context)
-{
-    const rer_result_files *files = context;
-    return rer_write_samples(writer, files->result, files->data);
-}
+enum { DETAILS = 1, SUBSETS = 2, DUPLICATES = 4 };
 
-static rer_status write_classes(rer_writer *writer, const void *context)
-{
-    const rer_result_files *files = context;
-    return rer_write_classes(writer, files->result, files->data);
-}
-
-static rer_status write_html(rer_writer *writer, const void *context)
-{
-    const rer_result_files *files = context;
-    return rer_write_html(writer, files->result, files->data);
-}
-
-/* Last: it holds the time that the others took. */
-static rer_status write_json(rer_writer *writer, const void *context)
-{
-    const rer_result_files *files = context;
-    rer_seconds *seconds = &files->result->summary.seconds;
-    double write = rer_now() - files->start;
-    seconds->total += write - seconds->write;
-    seconds->write = write;
-    return rer_write_json(writer, files->result, files->data);
-}
+static const rer_file all_files[] = {
+    {"samples.csv", rer_put_samples, 0, 0},
+    {"classes.csv", rer_put_classes, 0, 0},
+    {"report.html", rer_put_report, 0, 0},
+    {"class_details.csv", rer_put_groups, RER_BY_CLASS, DETAILS},
+    {"transitions.csv", rer_put_transitions, 0, DETAILS},
+    {"pair_details.csv", rer_put_pair_details, 0, DETAILS},
+    {"extremes.csv", rer_put_extremes, 0, DETAILS},
+    {"distribution_easiest.svg", rer_put_distribution, 0, DETAILS},
+    {"distribution_median.svg", rer_put_distribution, 1, DETAILS},
+    {"distribution_hardest.svg", rer_put_distribution, 2, DETAILS},
+    {"details.json", rer_put_details_json, 0, DETAILS},
+    {"subset_details.csv", rer_put_groups, RER_BY_SUBSET, SUBSETS},
+    {"duplicates.csv", rer_put_duplicates, 0, DUPLICATES},
+    {"summary.json", rer_put_summary, 0, 0},
+};
 
 rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error)
 {
-    rer_folder_file files[16] = {
-        {"samples.csv", write_samples},
-        {"classes.csv", write_classes},
-        {"report.html", write_html},
-    };
-    static const rer_folder_file details[] = {
-        {"class_details.csv", rer_write_class_details},  {"transitions.csv", rer_write_transitions},
-        {"pair_details.csv", rer_write_pair_details},    {"extremes.csv", rer_write_extremes},
-        {"distribution_easiest.svg", rer_write_easiest}, {"distribution_median.svg", rer_write_median},
-        {"distribution_hardest.svg", rer_write_hardest}, {"details.json", rer_write_details_json},
-    };
-    int count = 3;
-    rer_result_files context = {result, data, rer_now()};
+    rer_result_files files = {result, data, &result->summary.seconds, rer_now()};
+    unsigned has = (result->details != NULL ? DETAILS : 0) |
+                   (rer_result_group(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
+                   (result->duplicate != NULL ? DUPLICATES : 0);
     rer_error_clear(error);
     rer_status status = rer_dataset_check_rows(data, result->N, error);
-    if (status != RER_OK)
-        return status;
-    for (int i = 0; result->details != NULL && i < (int)(sizeof details / sizeof *details); i++)
-        files[count++] = details[i];
-    if (rer_result_group(result, RER_BY_SUBSET, 0) != NULL)
-        files[count++] = (rer_folder_file){"subset_details.csv", rer_write_subset_details};
-    if (result->duplicate != NULL)
-        files[count++] = (rer_folder_file){"duplicates.csv", rer_write_duplicates};
-    files[count++] = (rer_folder_file){"summary.json", write_json};
-    return rer_folder_write(folder, files, count, &context, error);
+    return status == RER_OK ? rer_folder_write(folder, all_files, RER_COUNT(all_files), &files, has, error) : status;
+}
+
+rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error)
+{
+    rer_result_files files = {.result = result, .data = data};
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check_rows(data, result->N, error);
+    return status == RER_OK ? rer_file_text(json, rer_put_summary, &files, error) : status;
+}
+
+rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
+{
+    rer_result_files files = {.result = result, .data = data};
+    rer_error_clear(error);
+    rer_status status = rer_dataset_check_rows(data, result->N, error);
+    return status == RER_OK ? rer_file_write(path, rer_put_report, &files, error) : status;
 }

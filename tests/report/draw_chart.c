@@ -1,5 +1,6 @@
 /* Draws a chart or a heat map that standard input describes in JSON (the members of rer_chart or
  * rer_heatmap by their names) to a file: draw_chart FILE.svg. Or, with -, prints it as a page would hold it. */
+#include "core/files.h"
 #include "report/chart.h"
 
 #include <jansson.h>
@@ -80,21 +81,40 @@ static rer_series series_of(const json_t *object)
     return series;
 }
 
-static int finish(rer_status status, rer_writer *writer, const char *path, const rer_error *error)
+static void put_chart(rer_writer *writer, const void *what, int which)
 {
+    (void)which;
+    rer_chart_put(writer, what);
+}
+
+static void put_heatmap(rer_writer *writer, const void *what, int which)
+{
+    (void)which;
+    rer_heatmap_put(writer, what);
+}
+
+/* Into a file, or as a part of a page to stdout. */
+static int draw(rer_putter *put, const void *what, const char *path)
+{
+    rer_error error = {0};
+    rer_writer writer;
     char *text = NULL;
-    if (status == RER_OK && strcmp(path, "-") == 0 && rer_writer_end_memory(writer, &text, NULL) == RER_OK)
+    rer_writer_start(&writer, NULL, &error);
+    writer.in_page = true;
+    put(&writer, what, 0);
+    rer_status status = rer_writer_end_memory(&writer, &text);
+    if (status == RER_OK && strcmp(path, "-") == 0)
         (void)fputs(text, stdout);
+    else if (status == RER_OK)
+        status = rer_file_write(path, put, what, &error);
     free(text);
     if (status != RER_OK)
-        (void)fprintf(stderr, "%s\n", error->message);
+        (void)fprintf(stderr, "%s\n", error.message);
     return (int)status;
 }
 
 static int draw_heatmap(const json_t *root, const char *path)
 {
-    rer_error error = {0};
-    rer_writer writer;
     rer_heatmap map = {.title = text_of(root, "title"), .high = number_of(root, "high")};
     map.x = axis_of(json_object_get(root, "x"));
     map.y = axis_of(json_object_get(root, "y"));
@@ -102,9 +122,7 @@ static int draw_heatmap(const json_t *root, const char *path)
     map.columns = (int64_t)number_of(root, "columns");
     map.values = numbers_of(root, "values", NULL);
     map.percent = flag_of(root, "percent");
-    rer_writer_start_memory(&writer, &error);
-    rer_heatmap_put(&writer, &map);
-    return finish(strcmp(path, "-") == 0 ? RER_OK : rer_heatmap_write(&map, path, &error), &writer, path, &error);
+    return draw(put_heatmap, &map, path);
 }
 
 /* {"count": [values], "low": , "high": , "bins": } -> counts, one a line */
@@ -124,8 +142,6 @@ int main(int argc, char **argv)
 {
     static rer_series series[SERIES_MAX];
     static rer_reference references[SERIES_MAX];
-    rer_error error = {0};
-    rer_writer writer;
     json_t *root = json_loadf(stdin, 0, NULL);
     if (argc != 2 || root == NULL)
         return 2;
@@ -147,8 +163,5 @@ int main(int argc, char **argv)
         references[chart.n_references++] =
             (rer_reference){number_of(item, "value"), flag_of(item, "is_vertical"), text_of(item, "label")};
     }
-    rer_writer_start_memory(&writer, &error);
-    rer_chart_put(&writer, &chart);
-    return finish(strcmp(argv[1], "-") == 0 ? RER_OK : rer_chart_write(&chart, argv[1], &error), &writer, argv[1],
-                  &error);
+    return draw(put_chart, &chart, argv[1]);
 }

@@ -1,10 +1,11 @@
 /* A page of the frame with everything in it, for the tests in a browser: make_page FILE.html TEXT, where
  * TEXT is what a user wrote, put into every place that takes one. */
+#include "core/files.h"
 #include "report/frame.h"
 
-static rer_status put_page(rer_writer *writer, const void *context)
+static void put_page(rer_writer *writer, const void *what, int which)
 {
-    const char *text = context;
+    const char *text = what;
     static const double n[] = {20, 40, 80, 160}, chi[] = {.71, .64, .60, .58}, low[] = {.69, .63, .59, .57},
                         high[] = {.73, .65, .61, .59}, cells[] = {.5, .2, 0, .9};
     const char *const names[] = {text, "b"};
@@ -17,6 +18,7 @@ static rer_status put_page(rer_writer *writer, const void *context)
     static const rer_column columns[] = {{.title = "name"},
                                          {.title = "value", .is_number = true, .help = "what it is"}};
     rer_frame frame = {.kind = "Test", .name = text, .headline = text, .lead = text};
+    (void)which;
     chart.n_series = 1;
     chart.references = &reference;
     chart.n_references = 1;
@@ -45,7 +47,6 @@ static rer_status put_page(rer_writer *writer, const void *context)
     rer_frame_fact(writer, text, text);
     rer_frame_facts_end(writer);
     rer_frame_end(writer, &frame, text);
-    return RER_OK;
 }
 
 int main(int argc, char **argv)
@@ -53,7 +54,7 @@ int main(int argc, char **argv)
     rer_error error = {0};
     if (argc != 3)
         return 2;
-    rer_status status = rer_frame_write(argv[1], put_page, argv[2], &error);
+    rer_status status = rer_file_write(argv[1], put_page, argv[2], &error);
     if (status != RER_OK)
         (void)fprintf(stderr, "%s\n", error.message);
     return (int)status;

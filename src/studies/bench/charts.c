@@ -1,6 +1,5 @@
 /* Charts of a comparison, and the folder with all of its files. */
 #include "studies/bench/charts.h"
-#include "report/folder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,14 +32,12 @@ typedef struct points {
     int n_series;
 } points;
 
-static rer_status make_points(points *made, const rer_bench *bench, int64_t n, rer_error *error)
+static bool make_points(points *made, rer_writer *writer, const rer_bench *bench, int64_t n)
 {
     *made = (points){.n = n};
     made->n_shown = choose_shown(made->shown, bench);
-    rer_status status = rer_allocate(&made->x, made->n_shown * n, sizeof(double), "a chart", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->y, made->n_shown * n, sizeof(double), "a chart", error);
-    return status;
+    const rer_room rooms[] = {RER_ROOM(made->x, made->n_shown * n), RER_ROOM(made->y, made->n_shown * n)};
+    return rer_writer_ok(writer, rer_allocate_all(rooms, RER_COUNT(rooms), "a chart", writer->error));
 }
 
 static void free_points(points *made)
@@ -80,146 +77,125 @@ static int64_t cells_of(const rer_bench *bench, int32_t noise)
     return n;
 }
 
-static rer_status put_metric(rer_writer *writer, const rer_bench_chart *chart)
+bool rer_bench_has_noise(const rer_bench *bench, int32_t noise)
 {
-    const rer_bench *bench = chart->bench;
-    points made = {0};
-    char title[100];
-    static const struct {
-        rer_metric_id metric;
-        const char *text;
-    } titles[] = {{RER_AUROC, "AUROC"}, {RER_F1, "F1 of the flags"}, {RER_NCFD, "NCFD"}};
-    const char *name = rer_metric_name(chart->metric);
-    rer_status status = make_points(&made, bench, cells_of(bench, chart->noise), writer->error);
-    for (int i = 0; status == RER_OK && i < made.n_shown; i++) {
-        int64_t at = i * made.n;
-        for (int c = 1; c < bench->n_cells; c++)
-            if (bench->cells[c].kind == chart->noise) {
-                made.x[at] = bench->cells[c].rate;
-                made.y[at++] = rer_bench_cell_mean(bench, c, made.shown[i], chart->metric);
-            }
-    }
-    if (status == RER_OK) {
-        for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
-            if (titles[i].metric == chart->metric)
-                name = titles[i].text;
-        (void)snprintf(title, sizeof title, "%s, %s noise", name, rer_noise_name(chart->noise));
-        add_series(&made, bench, chart->noise == RER_NOISE_HUMAN ? RER_POINTS : RER_LINE);
-        chart->put(writer, &(rer_chart){.title = title,
-                                        .x = {.title = "share of wrong labels", .percent = true},
-                                        .y = {.title = name},
-                                        .series = made.series,
-                                        .n_series = made.n_series});
-    }
-    free_points(&made);
-    return status == RER_OK ? writer->status : status;
+    return cells_of(bench, noise) > 0;
 }
 
-static rer_status put_calibration(rer_writer *writer, const rer_bench_chart *chart)
+static void put_metric(rer_writer *writer, const rer_bench *bench, int32_t noise, int which)
+{
+    static const struct {
+        rer_metric_id metric;
+        const char *name;
+    } shown[] = {[RER_CHART_AUROC] = {RER_AUROC, "AUROC"},
+                 [RER_CHART_F1] = {RER_F1, "F1 of the flags"},
+                 [RER_CHART_NCFD] = {RER_NCFD, "NCFD"}};
+    points made;
+    char title[100];
+    bool is_made = make_points(&made, writer, bench, cells_of(bench, noise));
+    for (int i = 0; is_made && i < made.n_shown; i++) {
+        int64_t at = i * made.n;
+        for (int c = 1; c < bench->n_cells; c++)
+            if (bench->cells[c].kind == noise) {
+                made.x[at] = bench->cells[c].rate;
+                made.y[at++] = rer_bench_cell_mean(bench, c, made.shown[i], shown[which].metric);
+            }
+    }
+    if (is_made) {
+        (void)snprintf(title, sizeof title, "%s, %s noise", shown[which].name, rer_noise_name(noise));
+        add_series(&made, bench, noise == RER_NOISE_HUMAN ? RER_POINTS : RER_LINE);
+        rer_frame_chart(writer, &(rer_chart){.title = title,
+                                             .x = {.title = "share of wrong labels", .percent = true},
+                                             .y = {.title = shown[which].name},
+                                             .series = made.series,
+                                             .n_series = made.n_series});
+    }
+    free_points(&made);
+}
+
+static void put_calibration(rer_writer *writer, const rer_bench *bench, int32_t noise)
 {
     static const double ends[2] = {0, 1};
-    const rer_bench *bench = chart->bench;
-    points made = {0};
+    points made;
     char title[100];
-    rer_status status = make_points(&made, bench, RER_CALIBRATION_BINS, writer->error);
-    for (int i = 0; status == RER_OK && i < made.n_shown; i++) {
+    bool is_made = make_points(&made, writer, bench, RER_CALIBRATION_BINS);
+    for (int i = 0; is_made && i < made.n_shown; i++) {
         const rer_calibration_bin *bins =
-            bench->calibration + ((int64_t)chart->noise * bench->n_contestants + made.shown[i]) * RER_CALIBRATION_BINS;
+            bench->calibration + ((int64_t)noise * bench->n_contestants + made.shown[i]) * RER_CALIBRATION_BINS;
         for (int b = 0; b < RER_CALIBRATION_BINS; b++) {
             double count = bins[b].count > 0 ? (double)bins[b].count : NAN;
             made.x[i * made.n + b] = bins[b].probability / count;
             made.y[i * made.n + b] = bins[b].wrong / count;
         }
     }
-    if (status == RER_OK) {
-        (void)snprintf(title, sizeof title, "Calibration, %s noise", rer_noise_name(chart->noise));
+    if (is_made) {
+        (void)snprintf(title, sizeof title, "Calibration, %s noise", rer_noise_name(noise));
         add_series(&made, bench, RER_LINE);
         add_diagonal(&made, ends);
-        chart->put(writer, &(rer_chart){.title = title,
-                                        .width = 480,
-                                        .height = 480,
-                                        .x = {.title = "probability that a label is wrong", .high = 1},
-                                        .y = {.title = "share that is wrong", .high = 1},
-                                        .series = made.series,
-                                        .n_series = made.n_series});
+        rer_frame_chart(writer, &(rer_chart){.title = title,
+                                             .width = 480,
+                                             .height = 480,
+                                             .x = {.title = "probability that a label is wrong", .high = 1},
+                                             .y = {.title = "share that is wrong", .high = 1},
+                                             .series = made.series,
+                                             .n_series = made.n_series});
     }
     free_points(&made);
-    return status == RER_OK ? writer->status : status;
 }
 
-static rer_status put_noise_rate(rer_writer *writer, const rer_bench_chart *chart)
+static void put_noise_rate(rer_writer *writer, const rer_bench *bench)
 {
-    const rer_bench *bench = chart->bench;
-    points made = {0};
+    points made;
     double ends[2] = {0, 0};
-    rer_status status = make_points(&made, bench, bench->n_cells - 1, writer->error);
-    for (int i = 0; status == RER_OK && i < made.n_shown; i++)
+    bool is_made = make_points(&made, writer, bench, bench->n_cells - 1);
+    for (int i = 0; is_made && i < made.n_shown; i++)
         for (int c = 1; c < bench->n_cells; c++) {
             int64_t at = i * made.n + c - 1;
             made.x[at] = rer_bench_cell_mean(bench, c, made.shown[i], RER_TRUE_NOISE_RATE);
             made.y[at] = rer_bench_cell_mean(bench, c, made.shown[i], RER_NOISE_RATE);
             ends[1] = fmax(ends[1], made.x[at]);
         }
-    if (status == RER_OK) {
+    if (is_made) {
         add_series(&made, bench, RER_POINTS);
         add_diagonal(&made, ends);
-        chart->put(writer, &(rer_chart){.title = "Estimated against true noise rate",
-                                        .x = {.title = "planted, and what was found before", .percent = true},
-                                        .y = {.title = "estimated", .percent = true},
-                                        .series = made.series,
-                                        .n_series = made.n_series});
+        rer_frame_chart(writer, &(rer_chart){.title = "Estimated against true noise rate",
+                                             .x = {.title = "planted, and what was found before", .percent = true},
+                                             .y = {.title = "estimated", .percent = true},
+                                             .series = made.series,
+                                             .n_series = made.n_series});
     }
     free_points(&made);
-    return status == RER_OK ? writer->status : status;
 }
 
-rer_status rer_bench_put_chart(rer_writer *writer, const void *context)
+void rer_bench_put_chart(rer_writer *writer, const void *what, int which)
 {
-    const rer_bench_chart *chart = context;
-    switch (chart->kind) {
-    case RER_CHART_METRIC:
-        return put_metric(writer, chart);
-    case RER_CHART_CALIBRATION:
-        return put_calibration(writer, chart);
-    case RER_CHART_NOISE_RATE:
-        return put_noise_rate(writer, chart);
-    }
-    return RER_BAD_USAGE;
+    if (which == RER_CHART_NOISE_RATE)
+        put_noise_rate(writer, what);
+    else if (which % RER_NOISE_CHARTS == RER_CHART_CALIBRATION)
+        put_calibration(writer, what, which / RER_NOISE_CHARTS);
+    else
+        put_metric(writer, what, which / RER_NOISE_CHARTS, which % RER_NOISE_CHARTS);
 }
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-enum { CHARTS_PER_KIND = 4, FILES_MOST = 4 + RER_NOISE_KINDS * CHARTS_PER_KIND };
-
 rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error *error)
 {
-    static const struct {
-        const char *name;
-        rer_bench_chart_kind kind;
-        rer_metric_id metric;
-    } per_kind[CHARTS_PER_KIND] = {{"auroc", RER_CHART_METRIC, RER_AUROC},
-                                   {"f1", RER_CHART_METRIC, RER_F1},
-                                   {"ncfd", RER_CHART_METRIC, RER_NCFD},
-                                   {"calibration", RER_CHART_CALIBRATION, RER_ECE}};
-    rer_folder_file files[FILES_MOST] = {
-        {"bench.csv", rer_bench_put_csv}, {"bench.json", rer_bench_put_json}, {"bench.html", rer_bench_put_page}};
-    const void *contexts[FILES_MOST] = {bench, bench, bench};
-    rer_bench_chart charts[FILES_MOST];
-    char names[FILES_MOST][48];
+    static const char *const names[RER_NOISE_CHARTS] = {"auroc", "f1", "ncfd", "calibration"};
+    rer_file files[4 + RER_NOISE_KINDS * RER_NOISE_CHARTS] = {{"bench.csv", rer_bench_put_csv, 0, 0},
+                                                              {"bench.json", rer_bench_put_json, 0, 0},
+                                                              {"bench.html", rer_bench_put_page, 0, 0}};
+    char paths[RER_NOISE_KINDS * RER_NOISE_CHARTS][48];
     int count = 3;
-    rer_error_clear(error);
-    for (int32_t noise = 0; noise < RER_NOISE_KINDS; noise++)
-        for (int i = 0; i < CHARTS_PER_KIND && cells_of(bench, noise) > 0; i++, count++) {
-            charts[count] = (rer_bench_chart){bench, per_kind[i].kind, noise, per_kind[i].metric, rer_chart_put_alone};
-            (void)snprintf(names[count], sizeof names[count], "%s-%s.svg", per_kind[i].name, rer_noise_name(noise));
-            files[count] = (rer_folder_file){names[count], rer_bench_put_chart};
-            contexts[count] = &charts[count];
-        }
-    if (bench->n_cells > 1) {
-        charts[count] = (rer_bench_chart){bench, RER_CHART_NOISE_RATE, 0, RER_NOISE_RATE, rer_chart_put_alone};
-        files[count] = (rer_folder_file){"noise-rate.svg", rer_bench_put_chart};
-        contexts[count] = &charts[count];
-        count++;
+    for (int which = 0; which < RER_NOISE_KINDS * RER_NOISE_CHARTS; which++) {
+        int32_t noise = which / RER_NOISE_CHARTS;
+        if (!rer_bench_has_noise(bench, noise))
+            continue;
+        (void)snprintf(paths[which], sizeof paths[which], "%s-%s.svg", names[which % RER_NOISE_CHARTS],
+                       rer_noise_name(noise));
+        files[count++] = (rer_file){paths[which], rer_bench_put_chart, which, 0};
     }
-    return rer_folder_write_each(folder, files, count, contexts, error);
+    if (bench->n_cells > 1)
+        files[count++] = (rer_file){"noise-rate.svg", rer_bench_put_chart, RER_CHART_NOISE_RATE, 0};
+    return rer_folder_write(folder, files, count, bench, 0, error);
 }

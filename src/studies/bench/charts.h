@@ -2,29 +2,19 @@
 #ifndef RER_BENCH_CHARTS_H
 #define RER_BENCH_CHARTS_H
 
+#include "core/files.h"
+#include "report/frame.h"
 #include "studies/bench/bench.h"
-#include "report/chart.h"
 
-/* context: rer_bench */
-rer_status rer_bench_put_csv(rer_writer *writer, const void *context);
-rer_status rer_bench_put_json(rer_writer *writer, const void *context);
-rer_status rer_bench_put_page(rer_writer *writer, const void *context);
+/* Charts of each kind of noise: three metrics against its rate; share of wrong labels against probability. */
+enum { RER_CHART_AUROC, RER_CHART_F1, RER_CHART_NCFD, RER_CHART_CALIBRATION, RER_NOISE_CHARTS };
 
-typedef enum rer_bench_chart_kind {
-    RER_CHART_METRIC,      /* against the rate, one kind of noise */
-    RER_CHART_CALIBRATION, /* share of wrong labels against probability, one kind of noise */
-    RER_CHART_NOISE_RATE,  /* estimated against true, all cells */
-} rer_bench_chart_kind;
+/* Of a rer_bench. Charts: noise * RER_NOISE_CHARTS + chart, or RER_CHART_NOISE_RATE: estimated against true. */
+enum { RER_CHART_NOISE_RATE = -1 };
+rer_putter rer_bench_put_csv, rer_bench_put_json, rer_bench_put_page, rer_bench_put_chart;
 
-typedef struct rer_bench_chart {
-    const rer_bench *bench;
-    rer_bench_chart_kind kind;
-    int32_t noise; /* rer_noise_kind */
-    rer_metric_id metric;
-    rer_chart_putter *put; /* into a file of its own, or into a page */
-} rer_bench_chart;
-
-/* context: rer_bench_chart */
-rer_status rer_bench_put_chart(rer_writer *writer, const void *context);
+bool rer_bench_has_noise(const rer_bench *bench, int32_t noise); /* rer_noise_kind */
+/* The detector with the largest mean AUROC of a cell (-1: of all with noise), or -1. */
+int rer_bench_best(const rer_bench *bench, int cell);
 
 #endif

@@ -1,12 +1,10 @@
 /* bench.html: which detector finds planted mistakes best. */
 #include "studies/bench/charts.h"
-#include "report/frame.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* The detector with the largest mean AUROC of a cell (-1: of all), or -1. */
-static int find_best(const rer_bench *bench, int cell)
+int rer_bench_best(const rer_bench *bench, int cell)
 {
     int best = -1;
     double highest = -1;
@@ -23,9 +21,9 @@ static int find_best(const rer_bench *bench, int cell)
 static void write_headline(char *text, size_t size, const rer_bench *bench)
 {
     char auroc[RER_CHART_TEXT];
-    int best = find_best(bench, -1), wins = 0;
+    int best = rer_bench_best(bench, -1), wins = 0;
     for (int c = 1; c < bench->n_cells; c++)
-        wins += find_best(bench, c) == best;
+        wins += rer_bench_best(bench, c) == best;
     if (best < 0)
         (void)snprintf(text, size, "Nothing was planted: this is what each detector says of the labels as they are");
     else
@@ -77,14 +75,15 @@ static void put_means(rer_writer *writer, const rer_bench *bench)
     rer_frame_table_end(writer);
 }
 
-static rer_status put_cell_row(rer_writer *writer, const rer_bench *bench, int c)
+static void put_cell_row(rer_writer *writer, const rer_bench *bench, int c)
 {
     rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
-    int best = find_best(bench, c), other = -1;
+    int best = rer_bench_best(bench, c), other = -1;
     for (int k = 1; k < bench->n_contestants; k++)
         if (other < 0 || rer_bench_cell_mean(bench, c, k, RER_AUROC) > rer_bench_cell_mean(bench, c, other, RER_AUROC))
             other = k;
-    rer_status status = other >= 0 ? rer_bench_difference_of(&gap, bench, c, 0, other, writer->error) : RER_OK;
+    if (other >= 0)
+        (void)rer_writer_ok(writer, rer_bench_difference_of(&gap, bench, c, 0, other, writer->error));
     rer_frame_row(writer);
     rer_frame_cell(writer, bench->cells[c].noise);
     rer_frame_cell_percent(writer, bench->cells[c].rate, false);
@@ -95,10 +94,9 @@ static rer_status put_cell_row(rer_writer *writer, const rer_bench *bench, int c
     rer_frame_cell_number(writer, gap.mean, 4, false);
     rer_frame_cell_number(writer, gap.low, 4, false);
     rer_frame_cell_number(writer, gap.high, 4, false);
-    return status;
 }
 
-static rer_status put_cells(rer_writer *writer, const rer_bench *bench)
+static void put_cells(rer_writer *writer, const rer_bench *bench)
 {
     rer_column columns[] = {
         {.title = "noise"},
@@ -110,45 +108,31 @@ static rer_status put_cells(rer_writer *writer, const rer_bench *bench)
         {.title = "at least", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
         {.title = "at most", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
     };
-    rer_status status = RER_OK;
     rer_frame_section(writer, "noise", "Noise by noise", "AUROC of the first detector and of the best other one.");
     rer_frame_table_start(writer, "AUROC by kind and rate of noise", columns, 8);
-    for (int c = 1; c < bench->n_cells && status == RER_OK; c++)
-        status = put_cell_row(writer, bench, c);
+    for (int c = 1; c < bench->n_cells; c++)
+        put_cell_row(writer, bench, c);
     rer_frame_table_end(writer);
-    return status;
 }
 
-static rer_status put_charts(rer_writer *writer, const rer_bench *bench)
+static void put_charts(rer_writer *writer, const rer_bench *bench)
 {
-    static const struct {
-        rer_bench_chart_kind kind;
-        rer_metric_id metric;
-    } each[] = {{RER_CHART_METRIC, RER_AUROC}, {RER_CHART_METRIC, RER_F1}, {RER_CHART_CALIBRATION, RER_ECE}};
-    rer_status status = RER_OK;
+    static const int each[] = {RER_CHART_AUROC, RER_CHART_F1, RER_CHART_CALIBRATION};
     rer_frame_section(
         writer, "charts", "Against the share of wrong labels",
         "The first detector and the best others. Calibration: on the diagonal a probability is what it says.");
     rer_frame_charts_start(writer);
-    for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
-        for (int32_t noise = 0; noise < RER_NOISE_KINDS && status == RER_OK; noise++) {
-            rer_bench_chart chart = {bench, each[i].kind, noise, each[i].metric, rer_frame_chart};
-            bool is_there = false;
-            for (int c = 1; c < bench->n_cells; c++)
-                is_there = is_there || bench->cells[c].kind == noise;
-            if (is_there)
-                status = rer_bench_put_chart(writer, &chart);
-        }
-    rer_bench_chart rates = {bench, RER_CHART_NOISE_RATE, 0, RER_NOISE_RATE, rer_frame_chart};
-    if (status == RER_OK)
-        status = rer_bench_put_chart(writer, &rates);
+    for (int i = 0; i < RER_COUNT(each); i++)
+        for (int32_t noise = 0; noise < RER_NOISE_KINDS; noise++)
+            if (rer_bench_has_noise(bench, noise))
+                rer_bench_put_chart(writer, bench, noise * RER_NOISE_CHARTS + each[i]);
+    rer_bench_put_chart(writer, bench, RER_CHART_NOISE_RATE);
     rer_frame_charts_end(writer);
-    return status;
 }
 
-rer_status rer_bench_put_page(rer_writer *writer, const void *context)
+void rer_bench_put_page(rer_writer *writer, const void *what, int which)
 {
-    const rer_bench *bench = context;
+    const rer_bench *bench = what;
     char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
     rer_frame frame = {
         .kind = "Benchmark of detectors",
@@ -158,7 +142,7 @@ rer_status rer_bench_put_page(rer_writer *writer, const void *context)
             "Wrong labels were planted in the data set, whose own labels count as right, and every detector was asked "
             "on the same features.",
     };
-    rer_status status = RER_OK;
+    (void)which;
     write_headline(headline, sizeof headline, bench);
     (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
                    rer_fixed_text(samples, (double)bench->N, 0), bench->C, (long long)bench->D,
@@ -166,12 +150,10 @@ rer_status rer_bench_put_page(rer_writer *writer, const void *context)
     rer_frame_start(writer, &frame);
     if (bench->n_cells > 1) {
         put_means(writer, bench);
-        status = put_charts(writer, bench);
-        if (status == RER_OK)
-            status = put_cells(writer, bench);
+        put_charts(writer, bench);
+        put_cells(writer, bench);
     }
     rer_frame_section(writer, "repeat", "How to repeat this", "Options of the run; all numbers are in bench.csv.");
     rer_frame_options(writer, &bench->options, "bench");
     rer_frame_end(writer, &frame, origin);
-    return status == RER_OK ? writer->status : status;
 }

@@ -1,178 +1,141 @@
 /* The files of a comparison: compare.html and compare.json always; agreement.csv, disagreements.csv and heat maps of the
  * same samples; changes.csv of other labels; datasets.csv, datasets.svg and datasets_size.svg of
  * different data sets. */
-#include "report/folder.h"
-#include "report/json_values.h"
+#include "core/files.h"
+#include "core/json.h"
 #include "studies/compare/page.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const modes[] = {"auto", "samples", "labels", "datasets"};
+#define OF_RUN(member) RER_FIELD(rer_compared_run, member)
+#define OF_PAIR(member) RER_FIELD(rer_agreement, member)
+#define OF_CHANGE(member) RER_FIELD(rer_relabelling, member)
+#define OF_LINE(member) RER_FIELD(rer_regression, member)
+
+static const rer_field run_texts[] = {OF_RUN(name), OF_RUN(path), OF_RUN(reconstructor)};
+static const rer_field run_numbers[] = {
+    OF_RUN(n_samples),  OF_RUN(n_classes),  OF_RUN(n_features), OF_RUN(chi),         OF_RUN(difficulty),
+    OF_RUN(error_rate), OF_RUN(noise_rate), OF_RUN(n_issues),   OF_RUN(model_error), OF_RUN(expected_error),
+};
+static const rer_field agreements[] = {
+    OF_PAIR(spearman_samples), OF_PAIR(spearman_classes),     OF_PAIR(ndcg_samples),
+    OF_PAIR(ndcg_classes),     OF_PAIR(ndcg_samples_reverse), OF_PAIR(ndcg_classes_reverse),
+};
+static const rer_field changes[] = {
+    OF_CHANGE(n_changed),
+    OF_CHANGE(n_added),
+    OF_CHANGE(n_removed),
+    RER_FIELD_AS("n_flagged_before", rer_relabelling, n_flagged),
+    RER_FIELD_AS("n_flagged_after", rer_relabelling, n_still_flagged),
+    RER_FIELD_AS("changed_chi_before", rer_relabelling, chi_before),
+    RER_FIELD_AS("changed_chi_after", rer_relabelling, chi_after),
+};
+static const rer_field line[] = {
+    OF_LINE(n),     OF_LINE(pearson),   RER_FIELD_AS("pearson_log_difficulty", rer_regression, pearson_difficulty),
+    OF_LINE(slope), OF_LINE(intercept),
+};
 
 static void put_real(rer_writer *writer, double value)
 {
-    rer_put(writer, ",");
-    if (isfinite(value))
-        rer_put_format(writer, "%.9g", value);
+    rer_csv_real(writer, value, 9);
 }
 
-static const char *text_or_nothing(const rer_texts *texts, int64_t i)
+static void put_id(rer_writer *writer, const rer_texts *ids, int64_t row)
 {
-    return texts->count > 0 ? rer_text(texts, i) : "";
+    rer_csv_text(writer, ids->count > 0 ? rer_text(ids, row) : NULL);
 }
 
 /* ---- the same samples ------------------------------------------------------------------------- */
 
-static rer_status write_agreement(rer_writer *writer, const void *context)
+static void put_agreement(rer_writer *writer, const void *what, int which)
 {
-    const rer_comparison *comparison = context;
-    rer_put(writer, "run_a,run_b,spearman_samples,spearman_classes,ndcg_samples,ndcg_classes,ndcg_samples_reverse,"
-                    "ndcg_classes_reverse\n");
+    const rer_comparison *comparison = what;
+    (void)which;
+    rer_csv_text(writer, "run_a");
+    rer_csv_text(writer, "run_b");
+    rer_csv_names(writer, RER_FIELDS(agreements));
+    rer_csv_end(writer);
     for (int p = 0; p < comparison->n_pairs; p++) {
         const rer_agreement *pair = &comparison->pairs[p];
-        rer_put_cell(writer, comparison->runs[pair->a].name);
-        rer_put(writer, ",");
-        rer_put_cell(writer, comparison->runs[pair->b].name);
-        put_real(writer, pair->spearman_samples);
-        put_real(writer, pair->spearman_classes);
-        put_real(writer, pair->ndcg_samples);
-        put_real(writer, pair->ndcg_classes);
-        put_real(writer, pair->ndcg_samples_reverse);
-        put_real(writer, pair->ndcg_classes_reverse);
-        rer_put(writer, "\n");
+        rer_csv_text(writer, comparison->runs[pair->a].name);
+        rer_csv_text(writer, comparison->runs[pair->b].name);
+        rer_csv_fields(writer, RER_FIELDS(agreements), pair);
+        rer_csv_end(writer);
     }
-    return writer->status;
 }
 
 /* A line for each sample, with the compared value of each run. */
-static rer_status write_disagreements(rer_writer *writer, const void *context)
+static void put_disagreements(rer_writer *writer, const void *what, int which)
 {
-    const rer_comparison *comparison = context;
+    const rer_comparison *comparison = what;
     const rer_run_folder *first = &comparison->folders[0];
-    rer_put(writer, "index,id,given_label,lowest_rank,lowest_in,highest_rank,highest_in");
-    for (int i = 0; i < comparison->count; i++) {
-        rer_put(writer, ",");
-        rer_put_cell(writer, comparison->runs[i].name);
-    }
-    rer_put(writer, "\n");
+    (void)which;
+    rer_put(writer, "index,id,given_label,lowest_rank,lowest_in,highest_rank,");
+    rer_csv_text(writer, "highest_in");
+    for (int i = 0; i < comparison->count; i++)
+        rer_csv_text(writer, comparison->runs[i].name);
+    rer_csv_end(writer);
     for (int d = 0; d < comparison->n_disagreements; d++) {
         const rer_disagreement *found = &comparison->disagreements[d];
-        rer_put_integer(writer, found->row);
-        rer_put(writer, ",");
-        rer_put_cell(writer, text_or_nothing(&first->ids, found->row));
-        rer_put(writer, ",");
-        rer_put_cell(writer, rer_text(&first->given, found->row));
+        rer_csv_integer(writer, found->row);
+        put_id(writer, &first->ids, found->row);
+        rer_csv_text(writer, rer_text(&first->given, found->row));
         put_real(writer, found->low);
-        rer_put(writer, ",");
-        rer_put_cell(writer, comparison->runs[found->low_run].name);
+        rer_csv_text(writer, comparison->runs[found->low_run].name);
         put_real(writer, found->high);
-        rer_put(writer, ",");
-        rer_put_cell(writer, comparison->runs[found->high_run].name);
+        rer_csv_text(writer, comparison->runs[found->high_run].name);
         for (int i = 0; i < comparison->count; i++)
             put_real(writer, comparison->folders[i].value[found->row]);
-        rer_put(writer, "\n");
+        rer_csv_end(writer);
     }
-    return writer->status;
-}
-
-typedef double pair_value(const rer_agreement *pair, bool reverse);
-
-static double spearman_of_samples(const rer_agreement *pair, bool reverse)
-{
-    (void)reverse;
-    return pair->spearman_samples;
-}
-
-static double spearman_of_classes(const rer_agreement *pair, bool reverse)
-{
-    (void)reverse;
-    return pair->spearman_classes;
-}
-
-static double ndcg_of_samples(const rer_agreement *pair, bool reverse)
-{
-    return reverse ? pair->ndcg_samples_reverse : pair->ndcg_samples;
-}
-
-static double ndcg_of_classes(const rer_agreement *pair, bool reverse)
-{
-    return reverse ? pair->ndcg_classes_reverse : pair->ndcg_classes;
 }
 
 /* Row a, column b: a's numbers are the truth. */
-static rer_status put_heatmap(rer_writer *writer, const rer_comparison *comparison, pair_value *value,
-                              const char *title, rer_heatmap_putter *put)
+void rer_comparison_put_map(rer_writer *writer, const void *what, int which)
 {
+    static const struct {
+        const char *title;
+        size_t value, reverse; /* in rer_agreement */
+    } maps[RER_AGREEMENT_MAPS] = {
+        {"Samples: rank correlation", offsetof(rer_agreement, spearman_samples),
+         offsetof(rer_agreement, spearman_samples)},
+        {"Classes: rank correlation", offsetof(rer_agreement, spearman_classes),
+         offsetof(rer_agreement, spearman_classes)},
+        {"Samples: nDCG", offsetof(rer_agreement, ndcg_samples), offsetof(rer_agreement, ndcg_samples_reverse)},
+        {"Classes: nDCG", offsetof(rer_agreement, ndcg_classes), offsetof(rer_agreement, ndcg_classes_reverse)},
+    };
+    const rer_comparison *comparison = what;
     const char *names[RER_RUNS_MAX];
     double *values = NULL;
     int count = comparison->count;
     rer_status status = rer_allocate(&values, (int64_t)count * count, sizeof *values, "a heat map", writer->error);
-    if (status != RER_OK)
-        return status;
-    for (int i = 0; i < count; i++) {
+    bool is_made = rer_writer_ok(writer, status);
+    for (int i = 0; is_made && i < count; i++) {
         names[i] = comparison->runs[i].name;
         values[i * count + i] = 1;
     }
-    for (int p = 0; p < comparison->n_pairs; p++) {
+    for (int p = 0; is_made && p < comparison->n_pairs; p++) {
         const rer_agreement *pair = &comparison->pairs[p];
-        values[pair->a * count + pair->b] = value(pair, false);
-        values[pair->b * count + pair->a] = value(pair, true);
+        values[pair->a * count + pair->b] = *(const double *)((const char *)pair + maps[which].value);
+        values[pair->b * count + pair->a] = *(const double *)((const char *)pair + maps[which].reverse);
     }
-    rer_heatmap map = {
-        .title = title,
-        .x = {.names = names, .n_names = count},
-        .y = {.names = names, .n_names = count},
-        .rows = count,
-        .columns = count,
-        .values = values,
-        .high = 1,
-    };
-    put(writer, &map);
+    rer_axis axis = {.names = names, .n_names = count};
+    rer_heatmap map = {.title = maps[which].title, .x = axis, .y = axis, .rows = count, .columns = count, .high = 1};
+    map.values = values;
+    if (is_made)
+        rer_frame_heatmap(writer, &map);
     free(values);
-    return writer->status;
-}
-
-rer_status rer_comparison_put_map(rer_writer *writer, const rer_comparison *comparison, int kind,
-                                  rer_heatmap_putter *put)
-{
-    static const struct {
-        pair_value *value;
-        const char *title;
-    } maps[RER_AGREEMENT_MAPS] = {{spearman_of_samples, "Samples: rank correlation"},
-                                  {spearman_of_classes, "Classes: rank correlation"},
-                                  {ndcg_of_samples, "Samples: nDCG"},
-                                  {ndcg_of_classes, "Classes: nDCG"}};
-    return put_heatmap(writer, comparison, maps[kind].value, maps[kind].title, put);
-}
-
-static rer_status write_spearman_samples(rer_writer *writer, const void *context)
-{
-    return rer_comparison_put_map(writer, context, 0, rer_heatmap_put_alone);
-}
-
-static rer_status write_spearman_classes(rer_writer *writer, const void *context)
-{
-    return rer_comparison_put_map(writer, context, 1, rer_heatmap_put_alone);
-}
-
-static rer_status write_ndcg_samples(rer_writer *writer, const void *context)
-{
-    return rer_comparison_put_map(writer, context, 2, rer_heatmap_put_alone);
-}
-
-static rer_status write_ndcg_classes(rer_writer *writer, const void *context)
-{
-    return rer_comparison_put_map(writer, context, 3, rer_heatmap_put_alone);
 }
 
 /* ---- other labels ----------------------------------------------------------------------------- */
 
 /* A line for each changed label, of each run against the first. */
-static rer_status write_changes(rer_writer *writer, const void *context)
+static void put_changes(rer_writer *writer, const void *what, int which)
 {
-    const rer_comparison *comparison = context;
+    const rer_comparison *comparison = what;
     const rer_run_folder *before = &comparison->folders[0];
+    (void)which;
     rer_put(writer, "run,index,id,label_before,label_after,rer_before,rer_after,mistakenness_before,mistakenness_after,"
                     "flagged_before,flagged_after\n");
     for (int r = 1; r < comparison->count; r++) {
@@ -180,55 +143,45 @@ static rer_status write_changes(rer_writer *writer, const void *context)
         for (int64_t i = 0; i < before->N && writer->status == RER_OK; i++) {
             if (strcmp(rer_text(&before->given, i), rer_text(&after->given, i)) == 0)
                 continue;
-            rer_put_cell(writer, comparison->runs[r].name);
-            rer_put(writer, ",");
-            rer_put_integer(writer, i);
-            rer_put(writer, ",");
-            rer_put_cell(writer, text_or_nothing(&before->ids, i));
-            rer_put(writer, ",");
-            rer_put_cell(writer, rer_text(&before->given, i));
-            rer_put(writer, ",");
-            rer_put_cell(writer, rer_text(&after->given, i));
+            rer_csv_text(writer, comparison->runs[r].name);
+            rer_csv_integer(writer, i);
+            put_id(writer, &before->ids, i);
+            rer_csv_text(writer, rer_text(&before->given, i));
+            rer_csv_text(writer, rer_text(&after->given, i));
             put_real(writer, before->chi_of[i]);
             put_real(writer, after->chi_of[i]);
             put_real(writer, before->mistakenness[i]);
             put_real(writer, after->mistakenness[i]);
-            rer_put(writer, before->is_issue[i] ? ",true" : ",false");
-            rer_put(writer, after->is_issue[i] ? ",true\n" : ",false\n");
+            rer_csv_bool(writer, before->is_issue[i]);
+            rer_csv_bool(writer, after->is_issue[i]);
+            rer_csv_end(writer);
         }
     }
-    return writer->status;
 }
 
 /* ---- data sets -------------------------------------------------------------------------------- */
 
-static rer_status write_datasets(rer_writer *writer, const void *context)
+static void put_datasets(rer_writer *writer, const void *what, int which)
 {
-    const rer_comparison *comparison = context;
-    rer_put(writer, "run,n_samples,n_classes,n_features,chi,difficulty,error_rate,noise_rate,n_issues,model_error,"
-                    "expected_error,error_ratio\n");
+    const rer_comparison *comparison = what;
+    (void)which;
+    rer_csv_text(writer, "run");
+    rer_csv_names(writer, RER_FIELDS(run_numbers));
+    rer_csv_text(writer, "error_ratio");
+    rer_csv_end(writer);
     for (int i = 0; i < comparison->count; i++) {
         const rer_compared_run *run = &comparison->runs[i];
-        rer_put_cell(writer, run->name);
-        rer_put_format(writer, ",%lld,%lld,%lld", (long long)run->n_samples, (long long)run->n_classes,
-                       (long long)run->n_features);
-        put_real(writer, run->chi);
-        put_real(writer, run->difficulty);
-        put_real(writer, run->error_rate);
-        put_real(writer, run->noise_rate);
-        rer_put_format(writer, ",%lld", (long long)run->n_issues);
-        put_real(writer, run->model_error);
-        put_real(writer, run->expected_error);
+        rer_csv_text(writer, run->name);
+        rer_csv_fields(writer, RER_FIELDS(run_numbers), run);
         put_real(writer, run->model_error / run->expected_error);
-        rer_put(writer, "\n");
+        rer_csv_end(writer);
     }
-    return writer->status;
 }
 
 #define LINE_POINTS 50
 
 /* Against chi: left-out errors, noise rates and, where they are known, errors of models with their line. */
-void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *comparison, rer_chart_putter *put)
+static void put_scatter(rer_writer *writer, const rer_comparison *comparison)
 {
     enum { LEFT_OUT, NOISE, MODEL, RATES };
     const rer_regression *fit = &comparison->regression;
@@ -266,10 +219,10 @@ void rer_comparison_put_scatter(rer_writer *writer, const rer_comparison *compar
                     : isnan(fit->slope) ? RATES
                                         : RATES + 1,
     };
-    put(writer, &chart);
+    rer_frame_chart(writer, &chart);
 }
 
-void rer_comparison_put_sizes(rer_writer *writer, const rer_comparison *comparison, rer_chart_putter *put)
+static void put_sizes(rer_writer *writer, const rer_comparison *comparison)
 {
     double samples[RER_RUNS_MAX], classes[RER_RUNS_MAX];
     const char *labels[RER_RUNS_MAX];
@@ -286,151 +239,112 @@ void rer_comparison_put_sizes(rer_writer *writer, const rer_comparison *comparis
         .series = &series,
         .n_series = 1,
     };
-    put(writer, &chart);
+    rer_frame_chart(writer, &chart);
 }
 
-static rer_status write_scatter(rer_writer *writer, const void *context)
+void rer_comparison_put_chart(rer_writer *writer, const void *what, int which)
 {
-    rer_comparison_put_scatter(writer, context, rer_chart_put_alone);
-    return writer->status;
-}
-
-static rer_status write_sizes(rer_writer *writer, const void *context)
-{
-    rer_comparison_put_sizes(writer, context, rer_chart_put_alone);
-    return writer->status;
+    if (which == RER_COMPARE_RATES)
+        put_scatter(writer, what);
+    else
+        put_sizes(writer, what);
 }
 
 /* ---- compare.json ----------------------------------------------------------------------------- */
 
-static json_t *run_object(const rer_compared_run *run)
+static void put_run(rer_json *json, const rer_comparison *comparison, int i)
 {
-    json_t *object = rer_json_add_text(json_object(), "name", run->name);
-    object = rer_json_add_text(object, "path", run->path);
-    object = rer_json_add_text(object, "reconstructor", run->reconstructor);
-    object = rer_json_add_integer(object, "n_samples", run->n_samples);
-    object = rer_json_add_integer(object, "n_classes", run->n_classes);
-    object = rer_json_add_integer(object, "n_features", run->n_features);
-    object = rer_json_add_real(object, "chi", run->chi);
-    object = rer_json_add_real(object, "difficulty", run->difficulty);
-    object = rer_json_add_real(object, "error_rate", run->error_rate);
-    object = rer_json_add_real(object, "noise_rate", run->noise_rate);
-    object = rer_json_add_integer(object, "n_issues", run->n_issues);
-    object = rer_json_add_real(object, "model_error", run->model_error);
-    return rer_json_add_real(object, "expected_error", run->expected_error);
+    rer_json_fields(json, RER_FIELDS(run_texts), &comparison->runs[i]);
+    rer_json_fields(json, RER_FIELDS(run_numbers), &comparison->runs[i]);
 }
 
-static json_t *pair_object(const rer_comparison *comparison, const rer_agreement *pair)
+static void put_pair(rer_json *json, const rer_comparison *comparison, int i)
 {
-    json_t *object = rer_json_add_text(json_object(), "a", comparison->runs[pair->a].name);
-    object = rer_json_add_text(object, "b", comparison->runs[pair->b].name);
-    object = rer_json_add_real(object, "spearman_samples", pair->spearman_samples);
-    object = rer_json_add_real(object, "spearman_classes", pair->spearman_classes);
-    object = rer_json_add_real(object, "ndcg_samples", pair->ndcg_samples);
-    object = rer_json_add_real(object, "ndcg_classes", pair->ndcg_classes);
-    object = rer_json_add_real(object, "ndcg_samples_reverse", pair->ndcg_samples_reverse);
-    return rer_json_add_real(object, "ndcg_classes_reverse", pair->ndcg_classes_reverse);
+    const rer_agreement *pair = &comparison->pairs[i];
+    rer_json_text(json, "a", comparison->runs[pair->a].name);
+    rer_json_text(json, "b", comparison->runs[pair->b].name);
+    rer_json_fields(json, RER_FIELDS(agreements), pair);
 }
 
-static json_t *disagreement_object(const rer_comparison *comparison, const rer_disagreement *found)
+static void put_disagreement(rer_json *json, const rer_comparison *comparison, int i)
 {
-    json_t *object = rer_json_add_integer(json_object(), "index", found->row);
-    object = rer_json_add_text(object, "given_label", rer_text(&comparison->folders[0].given, found->row));
-    object = rer_json_add_real(object, "lowest_rank", found->low);
-    object = rer_json_add_text(object, "lowest_in", comparison->runs[found->low_run].name);
-    object = rer_json_add_real(object, "highest_rank", found->high);
-    return rer_json_add_text(object, "highest_in", comparison->runs[found->high_run].name);
+    const rer_disagreement *found = &comparison->disagreements[i];
+    rer_json_integer(json, "index", found->row);
+    rer_json_text(json, "given_label", rer_text(&comparison->folders[0].given, found->row));
+    rer_json_real(json, "lowest_rank", found->low);
+    rer_json_text(json, "lowest_in", comparison->runs[found->low_run].name);
+    rer_json_real(json, "highest_rank", found->high);
+    rer_json_text(json, "highest_in", comparison->runs[found->high_run].name);
 }
 
-static json_t *relabelling_object(const rer_comparison *comparison, int index)
+static void put_relabelling(rer_json *json, const rer_comparison *comparison, int i)
 {
-    const rer_relabelling *change = &comparison->relabellings[index];
-    const rer_compared_run *before = &comparison->runs[0], *after = &comparison->runs[index + 1];
-    json_t *object = rer_json_add_text(json_object(), "before", before->name);
-    object = rer_json_add_text(object, "after", after->name);
-    object = rer_json_add_integer(object, "n_changed", change->n_changed);
-    object = rer_json_add_integer(object, "n_added", change->n_added);
-    object = rer_json_add_integer(object, "n_removed", change->n_removed);
-    object = rer_json_add_integer(object, "n_flagged_before", change->n_flagged);
-    object = rer_json_add_integer(object, "n_flagged_after", change->n_still_flagged);
-    object = rer_json_add_real(object, "changed_chi_before", change->chi_before);
-    object = rer_json_add_real(object, "changed_chi_after", change->chi_after);
-    object = rer_json_add_real(object, "chi_change", after->chi - before->chi);
-    object = rer_json_add_real(object, "difficulty_change", after->difficulty - before->difficulty);
-    return rer_json_add_real(object, "noise_rate_change", after->noise_rate - before->noise_rate);
+    const rer_compared_run *before = &comparison->runs[0], *after = &comparison->runs[i + 1];
+    rer_json_text(json, "before", before->name);
+    rer_json_text(json, "after", after->name);
+    rer_json_fields(json, RER_FIELDS(changes), &comparison->relabellings[i]);
+    rer_json_real(json, "chi_change", after->chi - before->chi);
+    rer_json_real(json, "difficulty_change", after->difficulty - before->difficulty);
+    rer_json_real(json, "noise_rate_change", after->noise_rate - before->noise_rate);
 }
 
-static json_t *regression_object(const rer_regression *fit)
+/* An array of objects, the members of each put by `put`. */
+static void put_list(rer_json *json, const char *name, const rer_comparison *comparison, int count,
+                     void (*put)(rer_json *json, const rer_comparison *comparison, int i))
 {
-    json_t *object = rer_json_add_integer(json_object(), "n", fit->n);
-    object = rer_json_add_real(object, "pearson", fit->pearson);
-    object = rer_json_add_real(object, "pearson_log_difficulty", fit->pearson_difficulty);
-    object = rer_json_add_real(object, "slope", fit->slope);
-    return rer_json_add_real(object, "intercept", fit->intercept);
+    rer_json_array(json, name);
+    for (int i = 0; i < count; i++) {
+        rer_json_object(json, NULL);
+        put(json, comparison, i);
+        rer_json_end(json);
+    }
+    rer_json_end(json);
+}
+
+static void put_json(rer_writer *writer, const void *what, int which)
+{
+    static const char *const modes[] = {"auto", "samples", "labels", "datasets"};
+    const rer_comparison *comparison = what;
+    rer_json json = {.writer = writer};
+    (void)which;
+    rer_json_object(&json, NULL);
+    rer_json_text(&json, "version", rer_version());
+    rer_json_text(&json, "mode", modes[comparison->mode]);
+    rer_json_text(&json, "column", comparison->column);
+    put_list(&json, "runs", comparison, comparison->count, put_run);
+    put_list(&json, "pairs", comparison, comparison->n_pairs, put_pair);
+    put_list(&json, "disagreements", comparison, comparison->n_disagreements, put_disagreement);
+    put_list(&json, "relabellings", comparison, comparison->relabellings != NULL ? comparison->count - 1 : 0,
+             put_relabelling);
+    rer_json_record(&json, "regression", RER_FIELDS(line), &comparison->regression);
+    rer_json_texts(&json, "notes", comparison->notes.text, comparison->notes.count);
+    rer_json_end(&json);
 }
 
 rer_status rer_comparison_json(const rer_comparison *comparison, char **json, rer_error *error)
 {
-    rer_error_clear(error);
-    json_t *root = rer_json_add_text(json_object(), "version", rer_version());
-    root = rer_json_add_text(root, "mode", modes[comparison->mode]);
-    root = rer_json_add_text(root, "column", comparison->column);
-    json_t *list = json_array();
-    for (int i = 0; i < comparison->count; i++)
-        list = rer_json_append(list, run_object(&comparison->runs[i]));
-    root = rer_json_set(root, "runs", list);
-    list = json_array();
-    for (int p = 0; p < comparison->n_pairs; p++)
-        list = rer_json_append(list, pair_object(comparison, &comparison->pairs[p]));
-    root = rer_json_set(root, "pairs", list);
-    list = json_array();
-    for (int d = 0; d < comparison->n_disagreements; d++)
-        list = rer_json_append(list, disagreement_object(comparison, &comparison->disagreements[d]));
-    root = rer_json_set(root, "disagreements", list);
-    list = json_array();
-    for (int r = 0; comparison->relabellings != NULL && r < comparison->count - 1; r++)
-        list = rer_json_append(list, relabelling_object(comparison, r));
-    root = rer_json_set(root, "relabellings", list);
-    root = rer_json_set(root, "regression", regression_object(&comparison->regression));
-    root = rer_json_set(root, "notes", rer_json_texts(comparison->notes.text, comparison->notes.count));
-    return rer_json_text(json, root, "compare.json", error);
-}
-
-static rer_status write_json(rer_writer *writer, const void *context)
-{
-    char *json = NULL;
-    rer_status status = rer_comparison_json(context, &json, writer->error);
-    if (status != RER_OK)
-        return status;
-    rer_put(writer, json);
-    rer_put(writer, "\n");
-    free(json);
-    return writer->status;
+    return rer_file_text(json, put_json, comparison, error);
 }
 
 rer_status rer_comparison_write(const rer_comparison *comparison, const char *folder, rer_error *error)
 {
-    rer_folder_file files[9];
-    int count = 0;
-    rer_error_clear(error);
-    if (comparison->mode == RER_COMPARE_SAMPLES) {
-        files[count++] = (rer_folder_file){"agreement.csv", write_agreement};
-        files[count++] = (rer_folder_file){"disagreements.csv", write_disagreements};
-    }
-    if (comparison->mode == RER_COMPARE_SAMPLES && comparison->count > 2) {
-        files[count++] = (rer_folder_file){"spearman_samples.svg", write_spearman_samples};
-        files[count++] = (rer_folder_file){"spearman_classes.svg", write_spearman_classes};
-        files[count++] = (rer_folder_file){"ndcg_samples.svg", write_ndcg_samples};
-        files[count++] = (rer_folder_file){"ndcg_classes.svg", write_ndcg_classes};
-    }
-    if (comparison->mode == RER_COMPARE_LABELS)
-        files[count++] = (rer_folder_file){"changes.csv", write_changes};
-    if (comparison->mode == RER_COMPARE_DATASETS) {
-        files[count++] = (rer_folder_file){"datasets.csv", write_datasets};
-        files[count++] = (rer_folder_file){"datasets.svg", write_scatter};
-        files[count++] = (rer_folder_file){"datasets_size.svg", write_sizes};
-    }
-    files[count++] = (rer_folder_file){"compare.html", rer_comparison_put_page};
-    files[count++] = (rer_folder_file){"compare.json", write_json};
-    return rer_folder_write(folder, files, count, comparison, error);
+    enum { SAMPLES = 1, SEVERAL = 2, LABELS = 4, DATASETS = 8 };
+    static const rer_file files[] = {
+        {"agreement.csv", put_agreement, 0, SAMPLES},
+        {"disagreements.csv", put_disagreements, 0, SAMPLES},
+        {"spearman_samples.svg", rer_comparison_put_map, 0, SAMPLES | SEVERAL},
+        {"spearman_classes.svg", rer_comparison_put_map, 1, SAMPLES | SEVERAL},
+        {"ndcg_samples.svg", rer_comparison_put_map, 2, SAMPLES | SEVERAL},
+        {"ndcg_classes.svg", rer_comparison_put_map, 3, SAMPLES | SEVERAL},
+        {"changes.csv", put_changes, 0, LABELS},
+        {"datasets.csv", put_datasets, 0, DATASETS},
+        {"datasets.svg", rer_comparison_put_chart, RER_COMPARE_RATES, DATASETS},
+        {"datasets_size.svg", rer_comparison_put_chart, RER_COMPARE_SIZES, DATASETS},
+        {"compare.html", rer_comparison_put_page, 0, 0},
+        {"compare.json", put_json, 0, 0},
+    };
+    static const unsigned of_mode[] = {
+        [RER_COMPARE_SAMPLES] = SAMPLES, [RER_COMPARE_LABELS] = LABELS, [RER_COMPARE_DATASETS] = DATASETS};
+    unsigned has = of_mode[comparison->mode] | (comparison->count > 2 ? SEVERAL : 0);
+    return rer_folder_write(folder, files, RER_COUNT(files), comparison, has, error);
 }

@@ -141,19 +141,17 @@ static void put_disagreements(rer_writer *writer, const rer_comparison *comparis
     rer_frame_table_end(writer);
 }
 
-static rer_status put_agreement(rer_writer *writer, const rer_comparison *comparison)
+static void put_agreement(rer_writer *writer, const rer_comparison *comparison)
 {
-    rer_status status = RER_OK;
     rer_frame_section(writer, "agreement", "How far they agree", "1: the same order of samples, or of classes.");
     if (comparison->count > 2) {
         rer_frame_charts_start(writer);
-        for (int kind = 0; kind < RER_AGREEMENT_MAPS && status == RER_OK; kind++)
-            status = rer_comparison_put_map(writer, comparison, kind, rer_frame_heatmap);
+        for (int kind = 0; kind < RER_AGREEMENT_MAPS; kind++)
+            rer_comparison_put_map(writer, comparison, kind);
         rer_frame_charts_end(writer);
     }
     put_pairs(writer, comparison);
     put_disagreements(writer, comparison);
-    return status;
 }
 
 static void put_changes(rer_writer *writer, const rer_comparison *comparison)
@@ -218,8 +216,8 @@ static void put_changed_labels(rer_writer *writer, const rer_comparison *compari
 static void put_dataset_charts(rer_writer *writer, const rer_comparison *comparison)
 {
     rer_frame_charts_start(writer);
-    rer_comparison_put_scatter(writer, comparison, rer_frame_chart);
-    rer_comparison_put_sizes(writer, comparison, rer_frame_chart);
+    rer_comparison_put_chart(writer, comparison, RER_COMPARE_RATES);
+    rer_comparison_put_chart(writer, comparison, RER_COMPARE_SIZES);
     rer_frame_charts_end(writer);
 }
 
@@ -248,9 +246,9 @@ static void put_models(rer_writer *writer, const rer_comparison *comparison)
     rer_frame_table_end(writer);
 }
 
-rer_status rer_comparison_put_page(rer_writer *writer, const void *context)
+void rer_comparison_put_page(rer_writer *writer, const void *what, int which)
 {
-    const rer_comparison *comparison = context;
+    const rer_comparison *comparison = what;
     char headline[300];
     bool same_samples = comparison->mode == RER_COMPARE_SAMPLES, labels = comparison->mode == RER_COMPARE_LABELS;
     rer_frame frame = {
@@ -260,7 +258,7 @@ rer_status rer_comparison_put_page(rer_writer *writer, const void *context)
                 : labels     ? "The same samples under other labels."
                              : "Different data sets, judged in the same way.",
     };
-    rer_status status = RER_OK;
+    (void)which;
     if (same_samples)
         headline_of_samples(headline, sizeof headline, comparison);
     else if (labels)
@@ -272,7 +270,7 @@ rer_status rer_comparison_put_page(rer_writer *writer, const void *context)
         rer_frame_note(writer, comparison->notes.text[i]);
     put_runs(writer, comparison);
     if (same_samples) {
-        status = put_agreement(writer, comparison);
+        put_agreement(writer, comparison);
     } else if (labels) {
         put_changes(writer, comparison);
         put_changed_labels(writer, comparison);
@@ -282,5 +280,4 @@ rer_status rer_comparison_put_page(rer_writer *writer, const void *context)
     if (!isnan(comparison->regression.slope))
         put_models(writer, comparison);
     rer_frame_end(writer, &frame, NULL);
-    return status == RER_OK ? writer->status : status;
 }

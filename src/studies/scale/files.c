@@ -1,6 +1,6 @@
 /* scale.csv, scale.json, scale.svg, scale_error.svg and scale.html: points and laws of rer_scale. */
-#include "report/folder.h"
-#include "report/json_values.h"
+#include "core/files.h"
+#include "core/json.h"
 #include "studies/scale/page.h"
 
 #include <math.h>
@@ -9,123 +9,116 @@ static const char *const names[RER_MEASURES] = {"chi", "chi0", "chi_rand", "erro
 
 /* ---- scale.csv ------------------------------------------------------------------------------ */
 
-static void put_cell(rer_writer *writer, double value)
+static void put_csv(rer_writer *writer, const void *what, int which)
 {
-    rer_put(writer, ",");
-    if (!isnan(value))
-        rer_put_format(writer, "%.10g", value);
-}
-
-static rer_status write_csv(rer_writer *writer, const void *context)
-{
-    const rer_scaling *scaling = context;
+    enum { DIGITS = 10 };
+    const rer_scaling *scaling = what;
+    (void)which;
     rer_put(writer, "n,rows,subsets");
     for (int m = 0; m < RER_MEASURES; m++)
         rer_put_format(writer, ",%s,%s_sd,%s_law", names[m], names[m], names[m]);
-    rer_put(writer, "\n");
+    rer_csv_end(writer);
     for (int i = 0; i < scaling->count; i++) {
         const rer_scale_point *point = &scaling->points[i];
-        rer_put_format(writer, "%.10g,%lld,%d", point->n, (long long)point->rows, point->subsets);
+        rer_csv_real(writer, point->n, DIGITS);
+        rer_csv_integer(writer, point->rows);
+        rer_csv_integer(writer, point->subsets);
         for (int m = 0; m < RER_MEASURES; m++) {
-            put_cell(writer, point->mean[m]);
-            put_cell(writer, point->deviation[m]);
-            put_cell(writer, rer_scale_law_at(&scaling->laws[m], point->n));
+            rer_csv_real(writer, point->mean[m], DIGITS);
+            rer_csv_real(writer, point->deviation[m], DIGITS);
+            rer_csv_real(writer, rer_scale_law_at(&scaling->laws[m], point->n), DIGITS);
         }
-        rer_put(writer, "\n");
+        rer_csv_end(writer);
     }
-    return writer->status;
 }
 
 /* ---- scale.json ----------------------------------------------------------------------------- */
 
-static json_t *point_object(const rer_scale_point *point)
+static void put_point(rer_json *json, const rer_scale_point *point)
 {
-    char deviation[32];
-    json_t *object = rer_json_add_real(json_object(), "n", point->n);
-    object = rer_json_add_integer(object, "rows", point->rows);
-    object = rer_json_add_integer(object, "subsets", point->subsets);
+    rer_json_object(json, NULL);
+    rer_json_real(json, "n", point->n);
+    rer_json_integer(json, "rows", point->rows);
+    rer_json_integer(json, "subsets", point->subsets);
     for (int m = 0; m < RER_MEASURES; m++) {
+        char deviation[32];
         (void)snprintf(deviation, sizeof deviation, "%s_sd", names[m]);
-        object = rer_json_add_real(object, names[m], point->mean[m]);
-        object = rer_json_add_real(object, deviation, point->deviation[m]);
+        rer_json_real(json, names[m], point->mean[m]);
+        rer_json_real(json, deviation, point->deviation[m]);
     }
-    return object;
+    rer_json_end(json);
 }
 
-static json_t *points_array(const rer_scaling *scaling)
+/* The limit is called chi_inf for chi, and so on. */
+static void put_law(rer_json *json, const rer_scaling *scaling, int m)
 {
-    json_t *array = json_array();
-    for (int i = 0; i < scaling->count; i++)
-        array = rer_json_append(array, point_object(&scaling->points[i]));
-    return array;
+    const rer_scale_law *law = &scaling->laws[m];
+    char limit[32];
+    (void)snprintf(limit, sizeof limit, "%s_inf", names[m]);
+    rer_json_real(json, limit, law->limit);
+    rer_json_real(json, "gamma0", law->gamma0);
+    rer_json_real(json, "gamma1", law->gamma1);
+    rer_json_real(json, "gamma2", law->gamma2);
+    rer_json_real(json, "r2", law->r2);
+    rer_json_real(json, "finite_size", scaling->points[scaling->count - 1].mean[m] - law->limit);
+    rer_json_bool(json, "gamma0_fitted", law->is_free);
+    rer_json_object(json, "intervals");
+    rer_json_interval(json, limit, law->limit_within);
+    rer_json_interval(json, "gamma0", law->gamma0_within);
+    rer_json_interval(json, "gamma1", law->gamma1_within);
+    rer_json_interval(json, "gamma2", law->gamma2_within);
+    rer_json_end(json);
 }
 
-static json_t *interval_array(rer_interval interval)
-{
-    return rer_json_append(rer_json_append(json_array(), rer_json_real(interval.low)), rer_json_real(interval.high));
-}
-
-/* The limit is called chi_inf for chi, and so on; `now` is the value of the whole data. */
-static json_t *add_law(json_t *object, const rer_scale_law *law, const char *limit, double now)
-{
-    object = rer_json_add_real(object, limit, law->limit);
-    object = rer_json_add_real(object, "gamma0", law->gamma0);
-    object = rer_json_add_real(object, "gamma1", law->gamma1);
-    object = rer_json_add_real(object, "gamma2", law->gamma2);
-    object = rer_json_add_real(object, "r2", law->r2);
-    object = rer_json_add_real(object, "finite_size", now - law->limit);
-    object = rer_json_set(object, "gamma0_fitted", json_boolean(law->is_free));
-    json_t *intervals = rer_json_set(json_object(), limit, interval_array(law->limit_within));
-    intervals = rer_json_set(intervals, "gamma0", interval_array(law->gamma0_within));
-    intervals = rer_json_set(intervals, "gamma1", interval_array(law->gamma1_within));
-    intervals = rer_json_set(intervals, "gamma2", interval_array(law->gamma2_within));
-    return rer_json_set(object, "intervals", intervals);
-}
-
-static json_t *forecast_object(const rer_scaling *scaling, double n)
+static void put_forecast(rer_json *json, const char *name, const rer_scaling *scaling, double n)
 {
     rer_forecast forecast = rer_scaling_forecast(scaling, n);
-    json_t *object = rer_json_add_real(json_object(), "n", forecast.n);
+    rer_json_object(json, name);
+    rer_json_real(json, "n", forecast.n);
     for (int m = 0; m < RER_MEASURES; m++)
-        object = rer_json_add_real(object, names[m], forecast.value[m]);
-    return rer_json_add_real(object, "accuracy", forecast.accuracy);
+        rer_json_real(json, names[m], forecast.value[m]);
+    rer_json_real(json, "accuracy", forecast.accuracy);
+    rer_json_end(json);
+}
+
+static void put_json(rer_writer *writer, const void *what, int which)
+{
+    const rer_scaling *scaling = what;
+    rer_json json = {.writer = writer};
+    (void)which;
+    rer_json_object(&json, NULL);
+    rer_json_text(&json, "version", rer_version());
+    rer_json_integer(&json, "n_samples", scaling->N);
+    rer_json_integer(&json, "n_features", scaling->D);
+    rer_json_integer(&json, "n_classes", scaling->C);
+    rer_json_integer(&json, "n_labelled", scaling->labelled);
+    rer_json_real(&json, "shrinkage", scaling->shrinkage);
+    rer_json_array(&json, "points");
+    for (int i = 0; i < scaling->count; i++)
+        put_point(&json, &scaling->points[i]);
+    rer_json_end(&json);
+    put_law(&json, scaling, RER_CHI);
+    for (int m = RER_CHI0; m < RER_MEASURES; m++) {
+        rer_json_object(&json, names[m]);
+        put_law(&json, scaling, m);
+        rer_json_end(&json);
+    }
+    rer_json_object(&json, "forecasts");
+    put_forecast(&json, "prune", scaling, rer_scaling_pruned(scaling));
+    put_forecast(&json, "collect", scaling, rer_scaling_collected(scaling));
+    rer_json_end(&json);
+    rer_json_object(&json, "seconds");
+    rer_json_real(&json, "whole", scaling->seconds_whole);
+    rer_json_real(&json, "total", scaling->seconds);
+    rer_json_end(&json);
+    rer_json_options(&json, "options", &scaling->options, "scale");
+    rer_json_texts(&json, "notes", scaling->notes.text, scaling->notes.count);
+    rer_json_end(&json);
 }
 
 rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *error)
 {
-    static const char *const limits[RER_MEASURES] = {"chi_inf", "chi0_inf", "chi_rand_inf", "error_rate_inf"};
-    const rer_scale_point *now = &scaling->points[scaling->count - 1];
-    rer_error_clear(error);
-    json_t *root = rer_json_add_text(json_object(), "version", rer_version());
-    root = rer_json_add_integer(root, "n_samples", scaling->N);
-    root = rer_json_add_integer(root, "n_features", scaling->D);
-    root = rer_json_add_integer(root, "n_classes", scaling->C);
-    root = rer_json_add_integer(root, "n_labelled", scaling->labelled);
-    root = rer_json_add_real(root, "shrinkage", scaling->shrinkage);
-    root = rer_json_set(root, "points", points_array(scaling));
-    root = add_law(root, &scaling->laws[RER_CHI], limits[RER_CHI], now->mean[RER_CHI]);
-    for (int m = RER_CHI0; m < RER_MEASURES; m++)
-        root = rer_json_set(root, names[m], add_law(json_object(), &scaling->laws[m], limits[m], now->mean[m]));
-    json_t *forecasts = rer_json_set(json_object(), "prune", forecast_object(scaling, rer_scaling_pruned(scaling)));
-    forecasts = rer_json_set(forecasts, "collect", forecast_object(scaling, rer_scaling_collected(scaling)));
-    root = rer_json_set(root, "forecasts", forecasts);
-    json_t *seconds = rer_json_add_real(json_object(), "whole", scaling->seconds_whole);
-    root = rer_json_set(root, "seconds", rer_json_add_real(seconds, "total", scaling->seconds));
-    root = rer_json_set(root, "options", rer_json_options(&scaling->options, "scale"));
-    root = rer_json_set(root, "notes", rer_json_texts(scaling->notes.text, scaling->notes.count));
-    return rer_json_text(json, root, "scale.json", error);
-}
-
-static rer_status write_json(rer_writer *writer, const void *context)
-{
-    char *json = NULL;
-    rer_status status = rer_scaling_json(context, &json, writer->error);
-    if (status != RER_OK)
-        return status;
-    rer_put(writer, json);
-    rer_put(writer, "\n");
-    free(json);
-    return writer->status;
+    return rer_file_text(json, put_json, scaling, error);
 }
 
 /* ---- scale.svg, scale_error.svg --------------------------------------------------------------- */
@@ -168,66 +161,38 @@ static void draw_measure(rer_series series[2], measure_curve *curve, const rer_s
         .kind = RER_LINE, .n = CURVE_POINTS, .x = curve->law_n, .y = curve->law, .color = color, .dashed = true};
 }
 
-void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
+void rer_scaling_put_chart(rer_writer *writer, const void *what, int which)
 {
-    enum { SHOWN = RER_ERROR_RATE };
-    static const char *const titles[SHOWN] = {"χ", "χ₀", "χ rand"};
-    measure_curve curves[SHOWN];
-    rer_series series[2 * SHOWN];
-    for (int m = 0; m < SHOWN; m++)
-        draw_measure(series + 2 * m, &curves[m], scaling, m, titles[m]);
-    rer_reference limit = {.value = scaling->laws[RER_CHI].limit, .label = "χ, unlimited data"};
+    static const char *const titles[RER_MEASURES] = {"χ", "χ₀", "χ rand", NULL};
+    const rer_scaling *scaling = what;
+    bool is_error = which == RER_SCALE_ERROR_CHART;
+    int first = is_error ? RER_ERROR_RATE : RER_CHI, shown = is_error ? 1 : RER_ERROR_RATE;
+    measure_curve curves[RER_MEASURES];
+    rer_series series[2 * RER_MEASURES];
+    for (int i = 0; i < shown; i++)
+        draw_measure(series + 2 * i, &curves[i], scaling, first + i, titles[first + i]);
+    rer_reference limit = {.value = scaling->laws[first].limit,
+                           .label = is_error ? "unlimited data" : "χ, unlimited data"};
     rer_chart chart = {
-        .title = "Difficulty against sample size",
+        .title = is_error ? "Left-out error against sample size" : "Difficulty against sample size",
         .x = {.title = "samples of a class", .log = true},
-        .y = {.title = "ratio of errors"},
+        .y = {.title = is_error ? "nearest class is not the given one" : "ratio of errors", .percent = is_error},
         .series = series,
-        .n_series = 2 * SHOWN,
+        .n_series = 2 * shown,
         .references = &limit,
         .n_references = isnan(limit.value) ? 0 : 1,
     };
-    put(writer, &chart);
-}
-
-void rer_scaling_put_error_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put)
-{
-    measure_curve curve;
-    rer_series series[2];
-    draw_measure(series, &curve, scaling, RER_ERROR_RATE, NULL);
-    rer_reference limit = {.value = scaling->laws[RER_ERROR_RATE].limit, .label = "unlimited data"};
-    rer_chart chart = {
-        .title = "Left-out error against sample size",
-        .x = {.title = "samples of a class", .log = true},
-        .y = {.title = "nearest class is not the given one", .percent = true},
-        .series = series,
-        .n_series = 2,
-        .references = &limit,
-        .n_references = isnan(limit.value) ? 0 : 1,
-    };
-    put(writer, &chart);
-}
-
-static rer_status write_chart(rer_writer *writer, const void *context)
-{
-    rer_scaling_put_chart(writer, context, rer_chart_put_alone);
-    return writer->status;
-}
-
-static rer_status write_error_chart(rer_writer *writer, const void *context)
-{
-    rer_scaling_put_error_chart(writer, context, rer_chart_put_alone);
-    return writer->status;
+    rer_frame_chart(writer, &chart);
 }
 
 rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error)
 {
-    static const rer_folder_file files[] = {
-        {"scale.csv", write_csv},
-        {"scale.svg", write_chart},
-        {"scale_error.svg", write_error_chart},
-        {"scale.html", rer_scaling_put_page},
-        {"scale.json", write_json},
+    static const rer_file files[] = {
+        {"scale.csv", put_csv, 0, 0},
+        {"scale.svg", rer_scaling_put_chart, RER_SCALE_CHART, 0},
+        {"scale_error.svg", rer_scaling_put_chart, RER_SCALE_ERROR_CHART, 0},
+        {"scale.html", rer_scaling_put_page, 0, 0},
+        {"scale.json", put_json, 0, 0},
     };
-    rer_error_clear(error);
-    return rer_folder_write(folder, files, sizeof files / sizeof *files, scaling, error);
+    return rer_folder_write(folder, files, RER_COUNT(files), scaling, 0, error);
 }

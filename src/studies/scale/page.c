@@ -162,9 +162,9 @@ static void put_laws(rer_writer *writer, const rer_scaling *scaling)
     rer_frame_table_end(writer);
 }
 
-rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
+void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
 {
-    const rer_scaling *scaling = context;
+    const rer_scaling *scaling = what;
     char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
     rer_frame frame = {
         .kind = "Sample size",
@@ -173,6 +173,7 @@ rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
         .lead = "Classes were modelled by random subsets of growing size, and all samples scored by each, left out of "
                 "their own class. A law through the means says what other sizes would give.",
     };
+    (void)which;
     write_headline(headline, sizeof headline, scaling);
     (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
                    plain(samples, (double)scaling->N, 0), scaling->C, (long long)scaling->D,
@@ -185,8 +186,8 @@ rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
                       "Points: measured, with the standard deviation over subsets. Dashed: the law, four times as far "
                       "as there is data.");
     rer_frame_charts_start(writer);
-    rer_scaling_put_chart(writer, scaling, rer_frame_chart);
-    rer_scaling_put_error_chart(writer, scaling, rer_frame_chart);
+    rer_scaling_put_chart(writer, scaling, RER_SCALE_CHART);
+    rer_scaling_put_chart(writer, scaling, RER_SCALE_ERROR_CHART);
     rer_frame_charts_end(writer);
     put_forecasts(writer, scaling);
     put_points(writer, scaling);
@@ -194,5 +195,4 @@ rer_status rer_scaling_put_page(rer_writer *writer, const void *context)
     rer_frame_section(writer, "repeat", "How to repeat this", "Options of the run.");
     rer_frame_options(writer, &scaling->options, "scale");
     rer_frame_end(writer, &frame, origin);
-    return writer->status;
 }

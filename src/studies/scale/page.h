@@ -2,11 +2,13 @@
 #ifndef RER_SCALE_PAGE_H
 #define RER_SCALE_PAGE_H
 
+#include "core/files.h"
 #include "report/frame.h"
 #include "studies/scale/scaling.h"
 
-void rer_scaling_put_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put);
-void rer_scaling_put_error_chart(rer_writer *writer, const rer_scaling *scaling, rer_chart_putter *put);
-rer_status rer_scaling_put_page(rer_writer *writer, const void *context); /* rer_scaling */
+enum { RER_SCALE_CHART, RER_SCALE_ERROR_CHART };
+
+/* Of a rer_scaling. */
+rer_putter rer_scaling_put_chart, rer_scaling_put_page;
 
 #endif

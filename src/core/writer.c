@@ -1,5 +1,5 @@
-/* Buffered text for the report files, with the escaping that each format needs. */
-#include "report/writer.h"
+/* Buffered text for files, with the escaping that each format needs. */
+#include "core/writer.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,12 +12,15 @@ void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error)
     writer->length = writer->capacity = 0;
     writer->error = error;
     writer->status = RER_OK;
+    writer->in_page = writer->in_line = false;
     writer->used = 0;
 }
 
-void rer_writer_start_memory(rer_writer *writer, rer_error *error)
+bool rer_writer_ok(rer_writer *writer, rer_status status)
 {
-    rer_writer_start(writer, NULL, error);
+    if (writer->status == RER_OK)
+        writer->status = status;
+    return writer->status == RER_OK;
 }
 
 static rer_status append(rer_writer *writer)
@@ -41,17 +44,14 @@ static void flush(rer_writer *writer)
     writer->used = 0;
 }
 
-rer_status rer_writer_end_memory(rer_writer *writer, char **text, int64_t *length)
+rer_status rer_writer_end_memory(rer_writer *writer, char **text)
 {
     flush(writer);
-    if (writer->status != RER_OK) {
+    if (writer->status == RER_OK)
+        *text = writer->text;
+    else
         free(writer->text);
-        return writer->status;
-    }
-    *text = writer->text;
-    if (length != NULL)
-        *length = writer->length;
-    return RER_OK;
+    return writer->status;
 }
 
 rer_status rer_writer_end(rer_writer *writer)
@@ -148,24 +148,6 @@ void rer_put_decimal(rer_writer *writer, double value)
         rer_put_format(writer, fabs(value) < 1000 ? "%.3f" : "%.4g", value);
 }
 
-void rer_put_cell(rer_writer *writer, const char *text)
-{
-    if (text == NULL)
-        return;
-    int64_t length = (int64_t)strlen(text);
-    if (strpbrk(text, ",\"\r\n") == NULL) {
-        rer_put_bytes(writer, text, length);
-        return;
-    }
-    rer_put(writer, "\"");
-    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
-        rer_put_bytes(writer, text, quote - text);
-        rer_put(writer, "\"\"");
-    }
-    rer_put(writer, text);
-    rer_put(writer, "\"");
-}
-
 /* What stands for the character of `length` bytes (0: malformed), or NULL: itself. */
 static const char *html_entity(const char *at, int length)
 {
@@ -214,39 +196,6 @@ void rer_put_html(rer_writer *writer, const char *text)
     rer_put_bytes(writer, start, text - start);
 }
 
-/* Whether a character must be written by its number: what JSON forbids, what could end a script or begin
- * markup, line ends of JavaScript that JSON does not know, and what is no character at all. */
-static bool is_escaped(uint32_t point)
-{
-    return point < 0x20 || (point >= 0x7F && point < 0xA0) ||
-           (point < 0x7F && strchr("\"\\<>&'", (int)point) != NULL) || point == 0x2028 || point == 0x2029 ||
-           point == 0xFEFF || point == 0xFFFE || point == 0xFFFF;
-}
-
-void rer_put_json(rer_writer *writer, const char *text)
-{
-    if (text == NULL) {
-        rer_put(writer, "null");
-        return;
-    }
-    rer_put(writer, "\"");
-    for (const char *end = text + strlen(text); text < end;) {
-        int length = rer_utf8_length(text, end - text);
-        uint32_t point = length == 1 ? (unsigned char)*text : 0xFFFD;
-        if (length == 2 || length == 3) {
-            point = (unsigned char)*text & (0x3FU >> (length - 1));
-            for (int i = 1; i < length; i++)
-                point = point << 6 | ((unsigned char)text[i] & 0x3FU);
-        }
-        if (length == 0 || (length < 4 && is_escaped(point)))
-            rer_put_format(writer, "\\u%04x", point);
-        else
-            rer_put_bytes(writer, text, length);
-        text += rer_max(length, 1);
-    }
-    rer_put(writer, "\"");
-}
-
 void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t count)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -258,4 +207,75 @@ void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t coun
                        i + 2 < count ? letters[group & 63] : '='};
         rer_put_bytes(writer, out, 4);
     }
+}
+
+/* ---- cells of a .csv -------------------------------------------------------------------------- */
+
+static void put_quoted(rer_writer *writer, const char *text)
+{
+    int64_t length = (int64_t)strlen(text);
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        rer_put_bytes(writer, text, length);
+        return;
+    }
+    rer_put(writer, "\"");
+    for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
+        rer_put_bytes(writer, text, quote - text);
+        rer_put(writer, "\"\"");
+    }
+    rer_put(writer, text);
+    rer_put(writer, "\"");
+}
+
+static void start_cell(rer_writer *writer)
+{
+    if (writer->in_line)
+        rer_put(writer, ",");
+    writer->in_line = true;
+}
+
+void rer_csv_text(rer_writer *writer, const char *text)
+{
+    start_cell(writer);
+    if (text != NULL)
+        put_quoted(writer, text);
+}
+
+void rer_csv_integer(rer_writer *writer, int64_t value)
+{
+    start_cell(writer);
+    rer_put_integer(writer, value);
+}
+
+void rer_csv_number(rer_writer *writer, double value)
+{
+    start_cell(writer);
+    rer_put_number(writer, value);
+}
+
+void rer_csv_real(rer_writer *writer, double value, int digits)
+{
+    start_cell(writer);
+    if (isfinite(value))
+        rer_put_format(writer, "%.*g", digits, value);
+}
+
+void rer_csv_bool(rer_writer *writer, bool value)
+{
+    rer_csv_text(writer, value ? "true" : "false");
+}
+
+void rer_csv_integers(rer_writer *writer, const int64_t *values, int64_t count)
+{
+    start_cell(writer);
+    for (int64_t i = 0; i < count; i++) {
+        rer_put(writer, i > 0 ? " " : "");
+        rer_put_integer(writer, values[i]);
+    }
+}
+
+void rer_csv_end(rer_writer *writer)
+{
+    rer_put(writer, "\n");
+    writer->in_line = false;
 }

@@ -2,7 +2,7 @@
  *
  * A float32 is known by 9 decimal digits, often by fewer. The digits come from one product in
  * double, whose error is far below a step of float32, and are read back to see if they suffice. */
-#include "report/writer.h"
+#include "core/writer.h"
 
 #include <math.h>
 
