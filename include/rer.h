@@ -135,9 +135,10 @@ typedef struct rer_view {
 RER_API rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
                                     const rer_options *options, rer_error *error);
 
-/* What goes with the rows of an open data set; it replaces what is there, and may come in any order. Whether
- * all of it fits together is checked when the data set is used. Names [count] are in the order of the sorted
- * labels, ids [count] in that of the rows. */
+/* What goes with the rows of an open data set; it replaces what is there. Names, probabilities and embeddings
+ * are of the classes of the labels, which come before them; where other labels come later, whether all of it
+ * still fits is checked when the data set is used. Names [count] are in the order of the sorted labels, ids
+ * [count] in that of the rows. */
 RER_API rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error);
 RER_API rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *names, int64_t count,
                                                rer_error *error);

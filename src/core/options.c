@@ -506,27 +506,29 @@ rer_options rer_options_default(void)
 
 /* ---- setting ----------------------------------------------------------------------------- */
 
-static rer_status find_row(const option_row **row, const char *name, rer_error *error)
+/* NULL, and the error, where there is none. */
+static const option_row *find_row(const char *name, rer_error *error)
 {
     char quoted[80];
     for (int i = 0; name != NULL && i < ROWS; i++)
-        if (strcmp(table[i].info.name, name) == 0) {
-            *row = &table[i];
-            return RER_OK;
-        }
-    return rer_fail(
-        error, RER_BAD_USAGE, "there is no option --%s",
-        rer_quote(quoted, sizeof quoted, name != NULL ? name : "", name != NULL ? (int64_t)strlen(name) : 0));
+        if (strcmp(table[i].info.name, name) == 0)
+            return &table[i];
+    if (name == NULL)
+        name = "";
+    (void)rer_fail(error, RER_BAD_USAGE, "there is no option --%s",
+                   rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)));
+    return NULL;
 }
 
 static rer_status set_text(rer_options *options, const char *name, const char *value, rer_error *error)
 {
-    const option_row *row = NULL;
     rer_error_clear(error);
-    rer_status status = find_row(&row, name, error);
-    if (status == RER_OK && (options == NULL || value == NULL))
-        status = rer_fail(error, RER_BAD_USAGE, "--%s: there are no options to set, or no value", name);
-    return status == RER_OK ? set_row(row, options, value, error) : status;
+    const option_row *row = find_row(name, error);
+    if (row == NULL)
+        return RER_BAD_USAGE;
+    if (options == NULL || value == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "--%s: there are no options to set, or no value", name);
+    return set_row(row, options, value, error);
 }
 
 rer_status rer_options_set(rer_options *options, const char *name, const char *value, rer_error *error)
@@ -629,26 +631,27 @@ void rer_options_text(const rer_options *options, int index, char *text, int64_t
     leave_c_locale(before);
 }
 
-/* The row of `name`; *options becomes `defaults` where there are none. */
-static rer_status find_value(const option_row **row, const rer_options **options, rer_options *defaults,
-                             const char *name, rer_error *error)
+/* The row of `name`, or NULL; *options becomes `defaults` where there are none. */
+static const option_row *find_value(const rer_options **options, rer_options *defaults, const char *name,
+                                    rer_error *error)
 {
     rer_error_clear(error);
     if (*options == NULL) {
         *defaults = rer_options_default();
         *options = defaults;
     }
-    return find_row(row, name, error);
+    return find_row(name, error);
 }
 
 rer_status rer_options_get(const rer_options *options, const char *name, char *text, int64_t size, rer_error *error)
 {
-    const option_row *row = NULL;
     rer_options defaults;
-    rer_status status = find_value(&row, &options, &defaults, name, error);
-    if (status == RER_OK && size > 0)
+    const option_row *row = find_value(&options, &defaults, name, error);
+    if (row == NULL)
+        return RER_BAD_USAGE;
+    if (size > 0)
         rer_options_text(options, (int)(row - table), text, size);
-    return status;
+    return RER_OK;
 }
 
 static rer_status fail_kind(const option_row *row, const char *kind, rer_error *error)
@@ -659,11 +662,10 @@ static rer_status fail_kind(const option_row *row, const char *kind, rer_error *
 
 rer_status rer_options_get_integer(const rer_options *options, const char *name, int64_t *value, rer_error *error)
 {
-    const option_row *row = NULL;
     rer_options defaults;
-    rer_status status = find_value(&row, &options, &defaults, name, error);
-    if (status != RER_OK)
-        return status;
+    const option_row *row = find_value(&options, &defaults, name, error);
+    if (row == NULL)
+        return RER_BAD_USAGE;
     if (row->kind == COUNT)
         *value = *(const int32_t *)member_of(row, options);
     else if (row->kind == WHOLE || row->kind == SIZE)
@@ -683,12 +685,11 @@ static bool is_number_word(double value)
 
 rer_status rer_options_get_real(const rer_options *options, const char *name, double *value, rer_error *error)
 {
-    const option_row *row = NULL;
     rer_options defaults;
     int64_t whole = 0;
-    rer_status status = find_value(&row, &options, &defaults, name, error);
-    if (status != RER_OK)
-        return status;
+    const option_row *row = find_value(&options, &defaults, name, error);
+    if (row == NULL)
+        return RER_BAD_USAGE;
     if (row->kind == NUMBER || (row->kind == AMOUNT && !options->budget_percent)) {
         double number = *(const double *)member_of(row, options);
         *value = is_number_word(number) ? NAN : number;
@@ -702,12 +703,12 @@ rer_status rer_options_get_real(const rer_options *options, const char *name, do
 
 rer_status rer_options_get_flag(const rer_options *options, const char *name, bool *value, rer_error *error)
 {
-    const option_row *row = NULL;
     rer_options defaults;
-    rer_status status = find_value(&row, &options, &defaults, name, error);
-    if (status == RER_OK && row->kind != FLAG)
-        status = fail_kind(row, "yes or no", error);
-    if (status == RER_OK)
-        *value = *(const bool *)member_of(row, options);
-    return status;
+    const option_row *row = find_value(&options, &defaults, name, error);
+    if (row == NULL)
+        return RER_BAD_USAGE;
+    if (row->kind != FLAG)
+        return fail_kind(row, "yes or no", error);
+    *value = *(const bool *)member_of(row, options);
+    return RER_OK;
 }

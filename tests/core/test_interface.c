@@ -339,7 +339,7 @@ static void test_wrong_values(void **state)
 
 /* ---- what is attached to a data set ---------------------------------------------------------- */
 
-static entry *const users[] = {enter_analyze, enter_score, enter_scale, enter_bench, enter_relabel};
+static entry *const users[] = {enter_analyze, enter_score, enter_scale, enter_bench, enter_relabel, enter_cluster};
 
 /* Probabilities or embeddings of 40 classes, then labels with 3. */
 static void check_stale(fixture *with, const char *a, const char *b)

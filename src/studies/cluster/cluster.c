@@ -577,6 +577,8 @@ rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, co
     if (status == RER_OK)
         status = rer_struct_check(clustering, "rer_clustering", error);
     if (status == RER_OK)
+        status = rer_dataset_check(data, error);
+    if (status == RER_OK)
         status = cluster_rows(data, &made, &options, progress, error);
     if (status == RER_OK)
         rer_struct_give(clustering, &made, sizeof made);
