@@ -125,11 +125,16 @@ static double group_square(const rer_centroid *centroid, const rer_kernels *kern
 
 int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows)
 {
-    return centroid->in_double ? scratch_bytes_f64(centroid, rows) : scratch_bytes_f32(centroid, rows);
+    rer_scratch measure = {0};
+    if (centroid->in_double)
+        (void)lay_out_f64(centroid, rows, &measure);
+    else
+        (void)lay_out_f32(centroid, rows, &measure);
+    return measure.used;
 }
 
 void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                          bool left_out, void *scratch)
+                          bool left_out, rer_scratch scratch)
 {
     if (centroid->in_double)
         prepare_f64(centroid, kernels, block, left_out, scratch);
@@ -137,30 +142,31 @@ void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kerne
         prepare_f32(centroid, kernels, block, left_out, scratch);
 }
 
-rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, void *scratch)
+rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, rer_scratch scratch)
 {
     if (centroid->in_double) {
-        block_scratch_f64 parts = lay_out_f64(centroid, rows, scratch);
+        block_scratch_f64 parts = lay_out_f64(centroid, rows, &scratch);
         return (rer_centroid_rows){parts.t, parts.terms};
     }
-    block_scratch_f32 parts = lay_out_f32(centroid, rows, scratch);
+    block_scratch_f32 parts = lay_out_f32(centroid, rows, &scratch);
     return (rer_centroid_rows){parts.t, parts.terms};
 }
 
 void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                           int32_t first, int32_t classes, double *d2, void *scratch)
+                           int32_t first, int32_t classes, double *d2, rer_scratch scratch)
 {
     tile_f64(centroid, kernels, block, first, classes, d2, scratch);
 }
 
 void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
-                       int32_t classes, float *d2, void *scratch)
+                       int32_t classes, float *d2, rer_scratch scratch)
 {
     if (!centroid->in_double) {
         tile_f32(centroid, kernels, block, first, classes, d2, scratch);
         return;
     }
-    block_scratch_f64 parts = lay_out_f64(centroid, block->count, scratch);
+    rer_scratch again = scratch;
+    block_scratch_f64 parts = lay_out_f64(centroid, block->count, &again);
     tile_f64(centroid, kernels, block, first, classes, parts.tile, scratch);
     for (int64_t i = 0; i < block->count * classes; i++)
         d2[i] = (float)parts.tile[i];

@@ -54,11 +54,16 @@ static bool in_double(const rer_subspace *subspace)
 int64_t rer_subspace_scratch(const rer_model *model, int64_t rows)
 {
     const rer_subspace *subspace = model->state;
-    return in_double(subspace) ? scratch_bytes_f64(subspace, rows) : scratch_bytes_f32(subspace, rows);
+    rer_scratch measure = {0};
+    if (in_double(subspace))
+        (void)lay_out_f64(subspace, rows, &measure);
+    else
+        (void)lay_out_f32(subspace, rows, &measure);
+    return measure.used;
 }
 
 void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                          void *scratch)
+                          rer_scratch scratch)
 {
     const rer_subspace *subspace = model->state;
     if (in_double(subspace))
@@ -68,7 +73,7 @@ void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_
 }
 
 void rer_subspace_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                         int32_t classes, float *d2, void *scratch)
+                         int32_t classes, float *d2, rer_scratch scratch)
 {
     const rer_subspace *subspace = model->state;
     if (in_double(subspace))

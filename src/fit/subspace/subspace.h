@@ -44,8 +44,8 @@ void rer_subspace_clear_tables(rer_subspace *subspace); /* frees what finish mad
 /* rows.c: the functions of the reconstructor (fit/model.h). */
 int64_t rer_subspace_scratch(const rer_model *model, int64_t rows);
 void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                          void *scratch);
+                          rer_scratch scratch);
 void rer_subspace_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                         int32_t classes, float *d2, void *scratch);
+                         int32_t classes, float *d2, rer_scratch scratch);
 
 #endif
