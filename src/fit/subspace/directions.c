@@ -231,17 +231,11 @@ static void keep_model(const fit_pass *pass, const fit_scratch *parts, int32_t c
 {
     rer_subspace *subspace = pass->subspace;
     int64_t D = subspace->D;
-    bool in_double = pass->centroid->in_double;
+    const rer_real *real = rer_subspace_real(subspace);
     for (int64_t d = 0; d < D; d++)
         subspace->center[c * D + d] = subspace->reference[c * D + d] + parts->mean[d];
     for (int64_t j = 0; j < pass->most; j++)
-        for (int64_t d = 0; d < D; d++) {
-            int64_t to = (j * subspace->C + c) * D + d;
-            if (in_double)
-                ((double *)subspace->basis)[to] = parts->basis[j * D + d];
-            else
-                ((float *)subspace->basis)[to] = (float)parts->basis[j * D + d];
-        }
+        real->from_double(rer_real_at(real, subspace->basis, (j * subspace->C + c) * D), parts->basis + j * D, D);
 }
 
 static rer_status fit_task(void *context, int64_t item, void *memory, rer_error *error)
@@ -285,8 +279,8 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
     if (status == RER_OK)
         status = rer_allocate(&subspace->center, run->C, run->D * (int64_t)sizeof(double), "class means", error);
     if (status == RER_OK)
-        status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C, run->D * rer_subspace_real(subspace),
-                              "principal directions", error);
+        status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C,
+                              run->D * (int64_t)rer_subspace_real(subspace)->size, "principal directions", error);
     if (status == RER_OK) {
         rer_scratch measure = {0};
         (void)lay_out(&pass, &measure);

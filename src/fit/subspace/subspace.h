@@ -4,6 +4,7 @@
 #define RER_SUBSPACE_H
 
 #include "fit/centroid.h"
+#include "fit/real.h"
 
 /* Tables over pairs of classes are kept up to this many values; above, they are made for each block. */
 #define RER_SUBSPACE_TABLE_MAX (1 << 25)
@@ -26,9 +27,9 @@ typedef struct rer_subspace {
     void *pair_shift;  /* [rank, C + 1, C] V_jk . (u_c - w_k), likewise */
 } rer_subspace;
 
-static inline int64_t rer_subspace_real(const rer_subspace *subspace) /* bytes of a value */
+static inline const rer_real *rer_subspace_real(const rer_subspace *subspace)
 {
-    return rer_centroid_of(subspace->metric)->in_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return rer_real_of(rer_centroid_of(subspace->metric)->in_double);
 }
 
 /* directions.c. Fits every class with ranks[count - 1] directions (ascending), and every fold:
