@@ -51,10 +51,11 @@ typedef struct channel_fit {
     double *x;        /* [size] */
     double *gradient; /* [size] of the evaluation under way */
     double value;
-    double *gain;   /* [C seen, C true] nats that a flow is worth */
-    double *counts; /* [C seen, C true] of the step under way ... */
-    double *totals; /* [C] */
-    double even;    /* labels wrong in any way */
+    double *gain;    /* [C seen, C true] nats that a flow is worth */
+    double *counts;  /* [C seen, C true] of the step under way ... */
+    double *totals;  /* [C] */
+    double even;     /* labels wrong in any way */
+    int64_t scratch; /* of the job under way */
 } channel_fit;
 
 static double logistic(double x)
@@ -102,6 +103,8 @@ static void keep_uniform(channel_fit *fit)
 typedef struct item_slope {
     double value, share[SHARES], weight[RER_EVIDENCE_KINDS];
     float *beta; /* [C] */
+    float *z;    /* [C] of a row */
+    float *room; /* [C] of the kernels */
 } item_slope;
 
 static rer_channel_evidence evidence_of(const channel_fit *fit, int64_t row)
@@ -129,20 +132,28 @@ static rer_channel_row row_of(const channel_fit *fit, int64_t row)
     };
 }
 
-static int64_t slope_scratch(const channel_fit *fit)
+/* At the head of the scratch: the struct itself, for the commit. */
+static item_slope lay_out_slope(const channel_fit *fit, rer_scratch *scratch)
 {
-    return (int64_t)sizeof(item_slope) + 3 * fit->sample->C * (int64_t)sizeof(float) + 4 * 64 + 256;
+    int64_t C = fit->sample->C;
+    item_slope slope = {0};
+    (void)rer_take(scratch, 1, sizeof slope);
+    slope.beta = rer_take(scratch, C, sizeof *slope.beta);
+    slope.z = rer_take(scratch, C, sizeof *slope.z);
+    slope.room = rer_take(scratch, C, sizeof *slope.room);
+    return slope;
 }
 
-static rer_status slope_of_rows(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status slope_of_rows(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)error;
     const channel_fit *fit = context;
     const rer_channel_kernels *kernels = fit->kernels->channel;
     int32_t C = fit->sample->C;
-    item_slope *slope = rer_carve(&scratch, sizeof *slope);
-    *slope = (item_slope){.beta = rer_carve(&scratch, C * (int64_t)sizeof(float))};
-    float *z = rer_carve(&scratch, C * (int64_t)sizeof(float)), *room = scratch;
+    rer_scratch scratch = rer_scratch_over(memory, fit->scratch);
+    item_slope *slope = memory;
+    *slope = lay_out_slope(fit, &scratch);
+    float *z = slope->z;
     memset(slope->beta, 0, (size_t)C * sizeof *slope->beta);
     int64_t end = rer_min((item + 1) * ROWS_OF_ITEM, fit->sample->rows);
     for (int64_t i = item * ROWS_OF_ITEM; i < end; i++) {
@@ -150,7 +161,7 @@ static rer_status slope_of_rows(void *context, int64_t item, void *scratch, rer_
         rer_channel_row row = row_of(fit, i);
         rer_channel_slope of_row;
         kernels->scores(z, fit->channel->bias, &evidence, C);
-        slope->value += kernels->gradient(&of_row, z, room, &row, C);
+        slope->value += kernels->gradient(&of_row, z, slope->room, &row, C);
         slope->share[LOGIT_LAMBDA] += of_row.sharpness;
         slope->share[LOGIT_BLUR] += of_row.blur;
         slope->share[LOGIT_LIKENESS] += of_row.likeness;
@@ -232,11 +243,13 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     (void)count;
     channel_fit *fit = context;
     rer_problem *problem = problems[0];
+    rer_scratch measure = {0};
+    (void)lay_out_slope(fit, &measure);
     rer_job job = {.stage = "looking at the labels",
                    .from = .48,
                    .to = .5,
                    .items = items_of(fit),
-                   .scratch = slope_scratch(fit),
+                   .scratch = fit->scratch = measure.used,
                    .work = slope_of_rows,
                    .commit = add_slope,
                    .context = fit};
@@ -268,12 +281,22 @@ static rer_status climb(channel_fit *fit, int steps, rer_error *error)
 
 /* ---- 3. expectation-maximisation of the rates -------------------------------------------- */
 
-static rer_status flows_of_rows(void *context, int64_t item, void *scratch, rer_error *error)
+/* w [ROWS_OF_ITEM, C] at the head, for the commit, and room for the kernels. */
+static float *lay_out_flows(const channel_fit *fit, rer_scratch *scratch, float **room)
+{
+    int64_t C = fit->sample->C;
+    float *w = rer_take(scratch, ROWS_OF_ITEM * C, sizeof *w);
+    *room = rer_take(scratch, C, sizeof **room);
+    return w;
+}
+
+static rer_status flows_of_rows(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)error;
     const channel_fit *fit = context;
     int32_t C = fit->sample->C;
-    float *w = rer_carve(&scratch, ROWS_OF_ITEM * C * (int64_t)sizeof(float)), *room = scratch;
+    rer_scratch scratch = rer_scratch_over(memory, fit->scratch);
+    float *room, *w = lay_out_flows(fit, &scratch, &room);
     int64_t first = item * ROWS_OF_ITEM, end = rer_min(first + ROWS_OF_ITEM, fit->sample->rows);
     for (int64_t i = first; i < end; i++) {
         rer_channel_evidence evidence = evidence_of(fit, i);
@@ -341,11 +364,14 @@ static double cost_of_flow(const rer_channel_sample *sample)
 static rer_status move_rates(channel_fit *fit, int steps, double cost, rer_error *error)
 {
     int64_t C = fit->sample->C;
+    rer_scratch measure = {0};
+    float *room;
+    (void)lay_out_flows(fit, &measure, &room);
     rer_job job = {.stage = "looking at the labels",
                    .from = .48,
                    .to = .5,
                    .items = items_of(fit),
-                   .scratch = (ROWS_OF_ITEM + 1) * C * (int64_t)sizeof(float) + 256,
+                   .scratch = fit->scratch = measure.used,
                    .work = flows_of_rows,
                    .commit = add_flows,
                    .context = fit};

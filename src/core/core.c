@@ -1,6 +1,8 @@
 /* Failing with a message, checked memory, text helpers. */
 #include "core/core.h"
 
+#include "core/scratch.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -150,6 +152,13 @@ rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, 
     for (int i = 0; status == RER_OK && i < count; i++)
         status = rer_allocate(rooms[i].out, rooms[i].count, rooms[i].item_size, what, error);
     return status;
+}
+
+void rer_scratch_overrun(const rer_scratch *scratch, int64_t bytes)
+{
+    (void)fprintf(stderr, "rer: %lld bytes of scratch taken of %lld that are left of %lld: report this as a bug\n",
+                  (long long)bytes, (long long)(scratch->size - scratch->used), (long long)scratch->size);
+    abort();
 }
 
 rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,

@@ -38,7 +38,7 @@ rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
  * thread) and says RER_CANCELLED when the item may as well end. */
 rer_status rer_pool_pulse(rer_pool *pool, rer_error *error);
 
-/* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into. */
+/* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into; core/scratch.h checks. */
 static inline void *rer_carve(void *cursor, int64_t bytes)
 {
     char *here = *(char **)cursor;

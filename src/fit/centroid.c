@@ -320,13 +320,13 @@ int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows)
 }
 
 void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                                void *scratch)
+                                rer_scratch scratch)
 {
     rer_centroid_prepare(&((const centroid_state *)model->state)->centroid, run->kernels, block, left_out, scratch);
 }
 
 void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                               int32_t classes, float *d2, void *scratch)
+                               int32_t classes, float *d2, rer_scratch scratch)
 {
     rer_centroid_tile(&((const centroid_state *)model->state)->centroid, run->kernels, block, first, classes, d2,
                       scratch);

@@ -43,7 +43,7 @@ void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made *
  * prepare once a block, then tiles of at most RER_CLASS_TILE classes, d2 [count, classes]. */
 int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows);
 void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                          bool left_out, void *scratch);
+                          bool left_out, rer_scratch scratch);
 /* What one row brings to all its classes. */
 typedef struct rer_row_terms {
     double own, h_own; /* |T|^2, T.u_c */
@@ -58,15 +58,15 @@ typedef struct rer_centroid_rows {
     const void *t;              /* [rows, D] residuals to the row's class mean in the metric, float or double */
     const rer_row_terms *terms; /* [rows] */
 } rer_centroid_rows;
-rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, void *scratch);
+rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, rer_scratch scratch);
 /* beta / den of a row of class c with |T|^2 = own, left out. */
 double rer_centroid_gain(const rer_centroid *centroid, int32_t c, double own);
 
 void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
-                       int32_t classes, float *d2, void *scratch);
+                       int32_t classes, float *d2, rer_scratch scratch);
 /* The double build's own values, before they are rounded to float (in_double only). */
 void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                           int32_t first, int32_t classes, double *d2, void *scratch);
+                           int32_t first, int32_t classes, double *d2, rer_scratch scratch);
 
 /* The shrinkage that explains the labels seen best (select.c); the centroid gets its metric. */
 rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const double *scatter, double dof,
@@ -80,9 +80,9 @@ rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_
                             rer_error *error);
 int64_t rer_centroid_model_scratch(const rer_model *model, int64_t rows);
 void rer_centroid_model_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                                void *scratch);
+                                rer_scratch scratch);
 void rer_centroid_model_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                               int32_t classes, float *d2, void *scratch);
+                               int32_t classes, float *d2, rer_scratch scratch);
 void rer_centroid_model_save(const rer_model *model, rer_tensors *tensors);
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error);
 void rer_centroid_model_free(void *state);

@@ -12,6 +12,7 @@
  * from T + u_c - u_k directly and, where T in float is too coarse for that (mislabelled rows of
  * classes far apart), from the row itself in double. */
 #include "fit/centroid.h"
+#include "fit/real.h"
 
 #include <math.h>
 #include <string.h>
@@ -108,60 +109,199 @@ static double group_square(const rer_centroid *centroid, const rer_kernels *kern
     return kernels->dot_f64(z, z, D) + gain * g * g;
 }
 
-#define REAL float
-#define REAL_NAME(name) name##_f32
-#define REAL_KERNEL(name) kernels->name##_f32
-#include "fit/centroid_rows.inc"
-#undef REAL
-#undef REAL_NAME
-#undef REAL_KERNEL
-#define REAL double
-#define REAL_NAME(name) name##_f64
-#define REAL_KERNEL(name) kernels->name##_f64
-#include "fit/centroid_rows.inc"
-#undef REAL
-#undef REAL_NAME
-#undef REAL_KERNEL
+/* ---- a block ------------------------------------------------------------------------------ */
+
+/* Arrays that are void are in the precision of scoring (fit/real.h). */
+typedef struct block_scratch {
+    const rer_real *real;
+    void *t;              /* [rows, D] residuals in the metric */
+    rer_row_terms *terms; /* [rows] */
+    void *u_own;          /* [rows, D] u of each row's reference; only where pairs are not kept */
+    void *m;              /* [rows, RER_CLASS_TILE] likewise */
+    double *tile;         /* [rows, RER_CLASS_TILE] only in double: what is rounded to float */
+    double *work;         /* [2, D] of square_in_double and group_square */
+    void *toward;         /* [D] of leave_group */
+} block_scratch;
+
+static block_scratch lay_out(const rer_centroid *centroid, int64_t rows, rer_scratch *scratch)
+{
+    int64_t D = centroid->D, tile = rer_min(RER_CLASS_TILE, centroid->C);
+    block_scratch parts = {.real = rer_real_of(centroid->in_double)};
+    size_t size = parts.real->size;
+    parts.t = rer_take(scratch, rows * D, size);
+    parts.terms = rer_take(scratch, rows, sizeof *parts.terms);
+    if (centroid->pairs == NULL) {
+        parts.u_own = rer_take(scratch, rows * D, size);
+        parts.m = rer_take(scratch, rows * tile, size);
+    }
+    if (centroid->in_double)
+        parts.tile = rer_take(scratch, rows * tile, sizeof *parts.tile);
+    parts.work = rer_take(scratch, 2 * D, sizeof *parts.work);
+    if (centroid->groups != NULL)
+        parts.toward = rer_take(scratch, D, size);
+    return parts;
+}
 
 int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows)
 {
-    return centroid->in_double ? scratch_bytes_f64(centroid, rows) : scratch_bytes_f32(centroid, rows);
+    rer_scratch measure = {0};
+    (void)lay_out(centroid, rows, &measure);
+    return measure.used;
 }
 
-void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                          bool left_out, void *scratch)
+rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, rer_scratch scratch)
 {
-    if (centroid->in_double)
-        prepare_f64(centroid, kernels, block, left_out, scratch);
-    else
-        prepare_f32(centroid, kernels, block, left_out, scratch);
-}
-
-rer_centroid_rows rer_centroid_prepared(const rer_centroid *centroid, int64_t rows, void *scratch)
-{
-    if (centroid->in_double) {
-        block_scratch_f64 parts = lay_out_f64(centroid, rows, scratch);
-        return (rer_centroid_rows){parts.t, parts.terms};
-    }
-    block_scratch_f32 parts = lay_out_f32(centroid, rows, scratch);
+    block_scratch parts = lay_out(centroid, rows, &scratch);
     return (rer_centroid_rows){parts.t, parts.terms};
 }
 
-void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
-                           int32_t first, int32_t classes, double *d2, void *scratch)
+void rer_centroid_prepare(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                          bool left_out, rer_scratch scratch)
 {
-    tile_f64(centroid, kernels, block, first, classes, d2, scratch);
+    int64_t D = centroid->D;
+    block_scratch parts = lay_out(centroid, block->count, &scratch);
+    const rer_real *real = parts.real;
+    for (int64_t i = 0; i < block->count; i++) {
+        int32_t c = block->code[i];
+        void *t = rer_real_at(real, parts.t, i * D);
+        if (c == RER_INVALID_ROW)
+            memset(t, 0, (size_t)D * real->size);
+        else
+            real->residual(kernels, t, block->x + i * D, block->scale[i],
+                           c >= 0 ? centroid->mean + c * D : centroid->grand, D);
+    }
+    if (centroid->root_real != NULL)
+        real->multiply_triangle(parts.t, centroid->root_real, block->count, D);
+    for (int64_t i = 0; i < block->count; i++) {
+        rer_row_terms *terms = parts.terms + i;
+        terms->reference = block->code[i] >= 0 ? block->code[i] : centroid->C;
+        const void *t = rer_real_at(real, parts.t, i * D),
+                   *u_own = rer_real_at(real, centroid->u, terms->reference * D);
+        terms->own = real->dot(kernels, t, t, D);
+        terms->h_own = real->dot(kernels, t, u_own, D);
+        bool seen = left_out && rer_block_has_seen(block, i);
+        terms->cell = seen && centroid->groups != NULL ? centroid->groups->cell[rer_block_row(block, i)] : -1;
+        leave_out(terms, centroid, block->code[i], seen && terms->cell < 0);
+        if (parts.u_own != NULL)
+            memcpy(rer_real_at(real, parts.u_own, i * D), u_own, (size_t)D * real->size);
+    }
+}
+
+/* ---- a tile of classes -------------------------------------------------------------------- */
+
+/* One row of a tile: its errors, and the terms that they are differences of, base + scale [classes]. */
+typedef struct tile_row {
+    int64_t i; /* of the block */
+    void *d2;  /* [classes] */
+    int32_t first, classes;
+    const void *scale;
+    double base;
+} tile_row;
+
+/* Recomputes the entries of a row that lost digits. g_k^2 <= own d2_k bounds what the left-out part has added, so
+ * the test here takes in every entry that the kernel saw. */
+static void refine(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                   const block_scratch *parts, const tile_row *row)
+{
+    const rer_real *real = parts->real;
+    const rer_row_terms *terms = parts->terms + row->i;
+    int64_t D = centroid->D;
+    const void *t = rer_real_at(real, parts->t, row->i * D),
+               *u_own = rer_real_at(real, centroid->u, terms->reference * D);
+    double below = 2 * RER_CANCELLED_BELOW * (1 + terms->gain * terms->own);
+    for (int32_t k = 0; k < row->classes; k++) {
+        int32_t class = row->first + k;
+        double direct, g, size = row->base + real->get(row->scale, k);
+        if (real->get(row->d2, k) > below * size)
+            continue;
+        real->direct(kernels, t, u_own, rer_real_at(real, centroid->u, class * D), D, &direct, &g);
+        bool coarse = !centroid->in_double && !centroid->rough && direct < FLOAT_TOO_COARSE * size;
+        if (coarse && class != terms->reference)
+            square_in_double(centroid, kernels, block->x + row->i * D, block->scale[row->i], terms->reference, class,
+                             parts->work, &direct, &g);
+        real->set(row->d2, k, direct + terms->gain * g * g);
+    }
+}
+
+/* Leaves the row's group out: its d2 is what the whole model says; see group_square. */
+static void leave_group(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                        const block_scratch *parts, const tile_row *row)
+{
+    const rer_real *real = parts->real;
+    const rer_groups *groups = centroid->groups;
+    const rer_row_terms *terms = parts->terms + row->i;
+    int64_t D = centroid->D, p = terms->cell;
+    int32_t own = terms->reference - row->first;
+    double gain = group_toward(centroid, kernels, p, parts->work);
+    if (isnan(gain)) { /* the group is the whole class */
+        if (own >= 0 && own < row->classes)
+            real->set(row->d2, own, NAN);
+        return;
+    }
+    real->from_double(parts->toward, parts->work, D);
+    double from = real->dot(kernels, parts->toward, rer_real_at(real, parts->t, row->i * D), D) +
+                  real->dot(kernels, parts->toward, rer_real_at(real, centroid->u, terms->reference * D), D);
+    for (int32_t k = 0; k < row->classes; k++) {
+        double d2 = real->get(row->d2, k);
+        double g = from - real->dot(kernels, parts->toward, rer_real_at(real, centroid->u, (row->first + k) * D), D);
+        bool cancelled = d2 < FLOAT_TOO_COARSE * (row->base + real->get(row->scale, k));
+        real->set(row->d2, k,
+                  cancelled ? group_square(centroid, kernels, block, row->i, -1, row->first + k, gain, parts->work)
+                            : d2 + gain * g * g);
+    }
+    while (p > 0 && groups->group[p - 1] == groups->group[p])
+        p--;
+    for (int32_t group = groups->group[p]; p < groups->cells && groups->group[p] == group; p++)
+        if (groups->code[p] >= row->first && groups->code[p] < row->first + row->classes)
+            real->set(row->d2, groups->code[p] - row->first,
+                      group_square(centroid, kernels, block, row->i, p, groups->code[p], gain, parts->work));
+}
+
+/* d2 [count, classes] of classes first.., in the precision of scoring. */
+static void score_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
+                       int32_t classes, void *d2, const block_scratch *parts)
+{
+    int64_t D = centroid->D, C = centroid->C;
+    const rer_real *real = parts->real;
+    const void *u = rer_real_at(real, centroid->u, first * D), *norm = rer_real_at(real, centroid->norm, first);
+    real->multiply(d2, classes, parts->t, u, block->count, classes, D);
+    if (centroid->pairs == NULL)
+        real->multiply(parts->m, classes, parts->u_own, u, block->count, classes, D);
+    for (int64_t i = 0; i < block->count; i++) {
+        const rer_row_terms *terms = parts->terms + i;
+        const void *m = norm; /* from the grand mean: |u_k|^2 */
+        tile_row row = {.i = i, .first = first, .classes = classes, .scale = norm, .base = terms->own};
+        row.d2 = rer_real_at(real, d2, i * classes);
+        if (terms->reference < C && centroid->pairs != NULL) {
+            m = row.scale = rer_real_at(real, centroid->pairs, terms->reference * C + first);
+        } else if (terms->reference < C) {
+            double norm_own = real->get(centroid->norm, terms->reference);
+            void *made = rer_real_at(real, parts->m, i * classes);
+            real->square_between(made, norm, norm_own, classes); /* |u_c - u_k|^2 from their product */
+            m = made;
+            row.base += norm_own;
+        }
+        if (real->left_out(kernels, row.d2, m, row.scale, row.base, terms->own, terms->h_own, terms->gain, classes))
+            refine(centroid, kernels, block, parts, &row);
+        if (terms->reference >= first && terms->reference < first + classes)
+            real->set(row.d2, terms->reference - first, terms->own_error);
+        if (terms->cell >= 0)
+            leave_group(centroid, kernels, block, parts, &row);
+    }
+}
+
+void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                           int32_t first, int32_t classes, double *d2, rer_scratch scratch)
+{
+    block_scratch parts = lay_out(centroid, block->count, &scratch);
+    score_tile(centroid, kernels, block, first, classes, d2, &parts);
 }
 
 void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
-                       int32_t classes, float *d2, void *scratch)
+                       int32_t classes, float *d2, rer_scratch scratch)
 {
-    if (!centroid->in_double) {
-        tile_f32(centroid, kernels, block, first, classes, d2, scratch);
-        return;
-    }
-    block_scratch_f64 parts = lay_out_f64(centroid, block->count, scratch);
-    tile_f64(centroid, kernels, block, first, classes, parts.tile, scratch);
-    for (int64_t i = 0; i < block->count * classes; i++)
+    block_scratch parts = lay_out(centroid, block->count, &scratch);
+    score_tile(centroid, kernels, block, first, classes, parts.tile != NULL ? (void *)parts.tile : d2, &parts);
+    for (int64_t i = 0; parts.tile != NULL && i < block->count * classes; i++)
         d2[i] = (float)parts.tile[i];
 }

@@ -39,13 +39,14 @@ struct rer_reconstructor {
     const char *scale_note; /* what rer_scale has to say about it, NULL: nothing */
     /* All but the channel, which is fitted to the rows that are left in *sample: free it. */
     rer_status (*fit)(rer_model *model, rer_row_sample *sample, const rer_run *run, rer_error *error);
-    int64_t (*scratch)(const rer_model *model, int64_t rows);
+    int64_t (*scratch)(const rer_model *model, int64_t rows); /* bytes */
     /* Once a block; `scratch` then belongs to it until its last errors call. */
-    void (*prepare)(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *scratch);
+    void (*prepare)(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
+                    rer_scratch scratch);
     /* d2 [count, classes]: squared errors of classes first..first+classes-1 (at most
      * RER_CLASS_TILE); NaN for the own class of a sample that is alone in it. */
     void (*errors)(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
-                   float *d2, void *scratch);
+                   float *d2, rer_scratch scratch);
     /* A failure to save stays in the tensors. */
     void (*save)(const rer_model *model, rer_tensors *tensors);
     rer_status (*load)(rer_model *model, rer_tensors *tensors, rer_error *error);

@@ -18,6 +18,7 @@ typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
     rer_class_sums *sums;
+    int64_t scratch;
 } means_pass;
 
 /* The sums of one block, made by a worker in its scratch. */
@@ -31,6 +32,7 @@ typedef struct block_sums {
     float *low, *high;      /* [D], NULL unless minmax */
     const float *first_row; /* [D] the first labelled one, NULL: none */
     bool all_equal;
+    int64_t *places; /* [RER_BLOCK] of the labelled rows, by class */
 } block_sums;
 
 rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool ranges, rer_error *error)
@@ -67,17 +69,21 @@ void rer_class_sums_free(rer_class_sums *sums)
     *sums = (rer_class_sums){0};
 }
 
-static int64_t classes_of_block(const rer_run *run)
+/* At the head of the scratch: the struct itself, for the commit. */
+static block_sums lay_out_sums(const rer_run *run, rer_scratch *scratch)
 {
-    return rer_min(rer_min(RER_BLOCK, run->N), run->C);
-}
-
-static int64_t block_sums_scratch(const rer_run *run)
-{
-    int64_t classes = classes_of_block(run);
-    return rer_block_scratch(run) + (int64_t)sizeof(block_sums) + RER_BLOCK * (int64_t)sizeof(int64_t) +
-           classes * (int64_t)(sizeof(int32_t) + sizeof(int64_t)) +
-           run->D * ((classes + 1) * (int64_t)sizeof(double) + 2 * (int64_t)sizeof(float)) + 8 * 64;
+    int64_t D = run->D, classes = rer_min(rer_min(RER_BLOCK, run->N), run->C);
+    block_sums sums = {.all_equal = true};
+    (void)rer_take(scratch, 1, sizeof sums);
+    sums.block = rer_block_take(run, scratch);
+    sums.places = rer_take(scratch, RER_BLOCK, sizeof *sums.places);
+    sums.code = rer_take(scratch, classes, sizeof *sums.code);
+    sums.n = rer_take(scratch, classes, sizeof *sums.n);
+    sums.sum = rer_take(scratch, classes * D, sizeof *sums.sum);
+    sums.square = rer_take(scratch, D, sizeof *sums.square);
+    sums.low = rer_take(scratch, D, sizeof *sums.low);
+    sums.high = rer_take(scratch, D, sizeof *sums.high);
+    return sums;
 }
 
 static void widen_range(float *low, float *high, const float *row_low, const float *row_high, int64_t D)
@@ -125,30 +131,22 @@ static void add_row(block_sums *sums, const rer_run *run, int64_t i)
     sums->n[last]++;
 }
 
-static rer_status sum_block(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status sum_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const means_pass *pass = context;
     const rer_run *run = pass->run;
-    int64_t D = run->D, classes = classes_of_block(run);
-    block_sums *sums = rer_carve(&scratch, sizeof *sums);
+    int64_t D = run->D;
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    block_sums *sums = memory;
+    *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
-    rer_status status = rer_block_load(&sums->block, run, pass->normalizer, item, &scratch, error);
+    rer_status status = rer_block_read(&sums->block, run, pass->normalizer, item, error);
     if (status != RER_OK)
         return status;
-    int64_t *places = rer_carve(&scratch, RER_BLOCK * (int64_t)sizeof *places);
-    sums->code = rer_carve(&scratch, classes * (int64_t)sizeof *sums->code);
-    sums->n = rer_carve(&scratch, classes * (int64_t)sizeof *sums->n);
-    sums->sum = rer_carve(&scratch, classes * D * (int64_t)sizeof(double));
-    sums->square = rer_carve(&scratch, D * (int64_t)sizeof(double));
-    sums->low = rer_carve(&scratch, D * (int64_t)sizeof(float));
-    sums->high = rer_carve(&scratch, D * (int64_t)sizeof(float));
-    sums->classes = 0;
-    sums->first_row = NULL;
-    sums->all_equal = true;
     memset(sums->square, 0, (size_t)D * sizeof(double));
-    int64_t count = order_by_class(places, block);
+    int64_t count = order_by_class(sums->places, block);
     for (int64_t p = 0; p < count; p++)
-        add_row(sums, run, places[p]);
+        add_row(sums, run, sums->places[p]);
     for (int64_t i = 0; i < block->count; i++) {
         const float *row = block->x + i * D;
         if (block->code[i] < 0)
@@ -201,13 +199,15 @@ static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_er
 rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
                               rer_error *error)
 {
-    means_pass pass = {run, normalizer, sums};
+    rer_scratch measure = {0};
+    (void)lay_out_sums(run, &measure);
+    means_pass pass = {run, normalizer, sums, measure.used};
     rer_job job = {
         .stage = "reading",
         .from = 0,
         .to = .15,
         .items = rer_run_blocks(run),
-        .scratch = block_sums_scratch(run),
+        .scratch = pass.scratch,
         .work = sum_block,
         .commit = add_to_sums,
         .context = &pass,
@@ -368,6 +368,8 @@ typedef struct loaded_block {
     float *update; /* [D, D] rank-k update of the block */
     double *far;   /* [n_far, D] residuals of rows that are added on their own */
     int64_t n_far;
+    float *again;  /* [D] a row that is read once more ... */
+    void *reading; /* ... and what that needs */
 } loaded_block;
 
 /* A row this far (in mean squared residuals) outweighs the others in W so much that the rounding of
@@ -382,7 +384,23 @@ typedef struct scatter_pass {
     const rer_class_moments *moments;
     rer_row_sample *sample; /* may be NULL */
     double *scatter;        /* may be NULL */
+    int64_t scratch;
 } scatter_pass;
+
+static loaded_block lay_out_loaded(const scatter_pass *pass, rer_scratch *scratch)
+{
+    const rer_run *run = pass->run;
+    loaded_block loaded = {0};
+    (void)rer_take(scratch, 1, sizeof loaded);
+    loaded.block = rer_block_take(run, scratch);
+    if (pass->scatter == NULL)
+        return loaded;
+    loaded.update = rer_take(scratch, run->D * run->D, sizeof *loaded.update);
+    loaded.far = rer_take(scratch, FAR_MOST * run->D, sizeof *loaded.far);
+    loaded.again = rer_take(scratch, run->D, sizeof *loaded.again);
+    loaded.reading = rer_take(scratch, rer_dataset_scratch(run->data, 1), 1);
+    return loaded;
+}
 
 /* Sampled rows have their own places, so that workers fill them without a lock. */
 static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, int64_t first_row, int64_t D)
@@ -405,16 +423,13 @@ static void keep_sampled_rows(rer_row_sample *sample, const rer_block *block, in
 
 /* Residuals of the labelled rows, packed, in the place of the rows; *packed says how many. Far ones,
  * read once more since their residual may have overwritten them, go to loaded->far instead. */
-static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded, int64_t *packed, void *scratch,
-                                 rer_error *error)
+static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded, int64_t *packed, rer_error *error)
 {
     const rer_block *block = &loaded->block;
     const rer_kernels *kernels = pass->run->kernels;
     int64_t D = pass->run->D, used = 0;
-    float *again = rer_carve(&scratch, D * (int64_t)sizeof(float));
     double limit = FAR_ROW * pass->moments->spread;
     rer_status status = RER_OK;
-    loaded->n_far = 0;
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         if (block->code[i] < 0)
             continue;
@@ -425,32 +440,32 @@ static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded,
             used++;
             continue;
         }
-        status = rer_dataset_rows_read(pass->run->data, row, 1, again, scratch, error);
+        status = rer_dataset_rows_read(pass->run->data, row, 1, loaded->again, loaded->reading, error);
         if (status == RER_OK)
-            (void)kernels->residual_f64(loaded->far + loaded->n_far++ * D, again, block->scale[i], mean, D);
+            (void)kernels->residual_f64(loaded->far + loaded->n_far++ * D, loaded->again, block->scale[i], mean, D);
     }
     *packed = used;
     return status;
 }
 
-static rer_status load_for_scatter(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status load_for_scatter(void *context, int64_t item, void *memory, rer_error *error)
 {
     scatter_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    loaded_block *loaded = rer_carve(&scratch, sizeof *loaded);
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    loaded_block *loaded = memory;
+    *loaded = lay_out_loaded(pass, &scratch);
     rer_block *block = &loaded->block;
-    rer_status status = rer_block_load(block, run, pass->normalizer, item, &scratch, error);
+    rer_status status = rer_block_read(block, run, pass->normalizer, item, error);
     if (status != RER_OK)
         return status;
     if (pass->sample != NULL)
         keep_sampled_rows(pass->sample, block, run->first_row, D);
     if (pass->scatter == NULL)
         return RER_OK;
-    loaded->update = rer_carve(&scratch, D * D * (int64_t)sizeof(float));
-    loaded->far = rer_carve(&scratch, FAR_MOST * D * (int64_t)sizeof(double));
     int64_t packed = 0;
-    status = pack_residuals(pass, loaded, &packed, scratch, error);
+    status = pack_residuals(pass, loaded, &packed, error);
     if (status == RER_OK)
         rer_rank_update(loaded->update, block->x, packed, D);
     return status;
@@ -482,18 +497,19 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
 rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
                            const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
-    scatter_pass pass = {run, normalizer, moments, sample, scatter};
+    scatter_pass pass = {run, normalizer, moments, sample, scatter, 0};
+    rer_scratch measure = {0};
     int64_t update = 0;
     if (scatter != NULL && (!rer_product(run->D, run->D, &update) || update > INT64_MAX / 16))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many for a covariance", (long long)run->D);
+    (void)lay_out_loaded(&pass, &measure);
+    pass.scratch = measure.used;
     rer_job job = {
         .stage = "fitting",
         .from = .15,
         .to = .45,
         .items = rer_run_blocks(run),
-        .scratch = rer_block_scratch(run) + update * (int64_t)sizeof(float) +
-                   run->D * (int64_t)(FAR_MOST * sizeof(double) + sizeof(float)) + rer_dataset_scratch(run->data, 1) +
-                   (int64_t)sizeof(loaded_block) + 320,
+        .scratch = pass.scratch,
         .work = load_for_scatter,
         .commit = add_to_scatter,
         .context = &pass,

@@ -128,9 +128,19 @@ typedef struct sample_pass {
     const rer_row_sample *sample;
     const rer_run *run;
     float *d2; /* [count, C] */
+    int64_t scratch;
 } sample_pass;
 
-static rer_status score_sample(void *context, int64_t item, void *scratch, rer_error *error)
+/* A tile [rows, classes] of squared errors, and what the reconstructor needs for them. */
+static float *lay_out(const sample_pass *pass, rer_scratch *scratch, rer_scratch *reconstructor)
+{
+    const rer_model *model = pass->model;
+    int64_t rows = rer_min(SAMPLE_BLOCK, pass->sample->count);
+    *reconstructor = rer_take_part(scratch, model->reconstructor->scratch(model, rows));
+    return rer_take(scratch, rows * rer_min(RER_CLASS_TILE, model->C), sizeof(float));
+}
+
+static rer_status score_sample(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)error;
     const sample_pass *pass = context;
@@ -144,7 +154,8 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .code = sample->code + first,
         .row = sample->row + first,
     };
-    float *tile = rer_carve(&scratch, block.count * rer_min(RER_CLASS_TILE, C) * (int64_t)sizeof(float));
+    rer_scratch all = rer_scratch_over(memory, pass->scratch), scratch;
+    float *tile = lay_out(pass, &all, &scratch);
     reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
@@ -158,15 +169,16 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
 rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
                              rer_error *error)
 {
-    sample_pass pass = {model, sample, run, d2};
-    int64_t block = rer_min(sample->count, SAMPLE_BLOCK);
+    sample_pass pass = {model, sample, run, d2, 0};
+    rer_scratch measure = {0}, reconstructor;
+    (void)lay_out(&pass, &measure, &reconstructor);
+    pass.scratch = measure.used;
     rer_job job = {
         .stage = "calibrating",
         .from = .45,
         .to = .5,
         .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
-        .scratch = model->reconstructor->scratch(model, block) +
-                   block * rer_min(RER_CLASS_TILE, run->C) * (int64_t)sizeof(float) + 128,
+        .scratch = pass.scratch,
         .work = score_sample,
         .context = &pass,
     };

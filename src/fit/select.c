@@ -40,7 +40,16 @@ typedef struct shrinkage_round {
     double shrinkage[GRID], fit[GRID]; /* a and F(a) */
     rer_centroid candidate[GRID];
     float *d2[GRID]; /* [rows, C] of each */
+    int64_t scratch; /* of score_sample */
 } shrinkage_round;
+
+/* A tile [rows, classes] of squared errors, and what the centroid needs for them: all candidates the same. */
+static float *lay_out(const shrinkage_round *round, rer_scratch *scratch, rer_scratch *centroid)
+{
+    int64_t rows = rer_min(RER_BLOCK, round->sample->count);
+    *centroid = rer_take_part(scratch, rer_centroid_scratch(&round->candidate[0], rows));
+    return rer_take(scratch, rows * rer_min(RER_CLASS_TILE, round->model->C), sizeof(float));
+}
 
 static int64_t sample_blocks(const rer_row_sample *sample)
 {
@@ -56,7 +65,7 @@ static rer_status make_metric(void *context, int64_t item, void *scratch, rer_er
 }
 
 /* Item: one block of the sample's rows under one candidate. */
-static rer_status score_sample(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status score_sample(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)error;
     shrinkage_round *round = context;
@@ -73,7 +82,8 @@ static rer_status score_sample(void *context, int64_t item, void *scratch, rer_e
         .row = sample->row + first,
     };
     float *out = round->d2[which] + first * C;
-    float *tile = rer_carve(&scratch, block.count * rer_min(RER_CLASS_TILE, C) * (int64_t)sizeof(float));
+    rer_scratch all = rer_scratch_over(memory, round->scratch), scratch;
+    float *tile = lay_out(round, &all, &scratch);
     rer_centroid_prepare(candidate, kernels, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
@@ -113,7 +123,6 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
     rer_pool *pool = round->run->pool;
-    int64_t block = rer_min(sample->count, RER_BLOCK);
     rer_job metrics = {.stage = "choosing the shrinkage",
                        .from = .45,
                        .to = .46,
@@ -144,8 +153,9 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
     if (status == RER_OK) {
-        scores.scratch = rer_centroid_scratch(&round->candidate[0], block) +
-                         block * rer_min(RER_CLASS_TILE, round->model->C) * (int64_t)sizeof(float) + 64;
+        rer_scratch measure = {0}, centroid;
+        (void)lay_out(round, &measure, &centroid);
+        scores.scratch = round->scratch = measure.used;
         status = rer_pool_run(pool, &scores, error);
     }
     if (status == RER_OK)

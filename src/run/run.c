@@ -39,11 +39,23 @@ int64_t rer_run_blocks(const rer_run *run)
     return (run->N + RER_BLOCK - 1) / RER_BLOCK;
 }
 
-int64_t rer_block_scratch(const rer_run *run)
+rer_block rer_block_take(const rer_run *run, rer_scratch *scratch)
 {
     int64_t rows = rer_min(RER_BLOCK, run->N);
-    return rows * run->D * (int64_t)sizeof(float) + rows * (int64_t)(2 * sizeof(double) + sizeof(int32_t)) +
-           rer_dataset_scratch(run->data, rows) + 5 * 64;
+    rer_block block = {0};
+    block.x = rer_take(scratch, rows * run->D, sizeof *block.x);
+    block.scale = rer_take(scratch, rows, sizeof *block.scale);
+    block.square = rer_take(scratch, rows, sizeof *block.square);
+    block.code = rer_take(scratch, rows, sizeof *block.code);
+    block.reading = rer_take(scratch, rer_dataset_scratch(run->data, rows), 1);
+    return block;
+}
+
+int64_t rer_block_scratch(const rer_run *run)
+{
+    rer_scratch scratch = {0};
+    (void)rer_block_take(run, &scratch);
+    return scratch.used;
 }
 
 static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t i, rer_error *error)
@@ -63,17 +75,20 @@ static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           void *cursor, rer_error *error)
 {
-    int64_t D = run->D, rows = rer_min(RER_BLOCK, run->N);
+    int64_t bytes = rer_block_scratch(run);
+    rer_scratch scratch = rer_scratch_over(rer_carve(cursor, bytes), bytes);
+    *block = rer_block_take(run, &scratch);
+    return rer_block_read(block, run, normalizer, item, error);
+}
+
+rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
+                          rer_error *error)
+{
+    int64_t D = run->D;
     block->first = item * RER_BLOCK;
-    block->row = NULL;
     block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
     block->count = rer_min(RER_BLOCK, run->N - block->first);
-    block->x = rer_carve(cursor, rows * D * (int64_t)sizeof(float));
-    block->scale = rer_carve(cursor, rows * (int64_t)sizeof(double));
-    block->square = rer_carve(cursor, rows * (int64_t)sizeof(double));
-    block->code = rer_carve(cursor, rows * (int64_t)sizeof(int32_t));
-    void *scratch = rer_carve(cursor, rer_dataset_scratch(run->data, rows));
-    rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, scratch, error);
+    rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, block->reading, error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < block->count; i++) {

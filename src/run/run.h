@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "core/pool.h"
+#include "core/scratch.h"
 #include "run/normalize.h"
 #include "source/dataset.h"
 
@@ -36,6 +37,7 @@ typedef struct rer_block {
     int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
     const bool *fitted; /* [count] as in rer_run */
+    void *reading;      /* what reading the rows needs */
 } rer_block;
 
 enum { RER_NO_LABEL = -1, RER_INVALID_ROW = -2 };
@@ -70,10 +72,14 @@ static inline bool rer_block_has_seen(const rer_block *block, int64_t i)
 }
 
 int64_t rer_run_blocks(const rer_run *run);
-/* Bytes of scratch that a block needs. */
+/* A block with room for its rows. */
+rer_block rer_block_take(const rer_run *run, rer_scratch *scratch);
+/* Reads and normalises block `item`. A row with NaN or Inf is an error or, with --drop-invalid, gets the code
+ * RER_INVALID_ROW and its mark in run->invalid. */
+rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
+                          rer_error *error);
+/* Both, in memory carved from *cursor, and the bytes that takes. */
 int64_t rer_block_scratch(const rer_run *run);
-/* Reads and normalises block `item` into memory carved from *cursor. A row with NaN or Inf is
- * an error or, with --drop-invalid, gets the code RER_INVALID_ROW and its mark in run->invalid. */
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           void *cursor, rer_error *error);
 

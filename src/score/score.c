@@ -22,9 +22,10 @@ typedef struct score_pass {
     rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
     rer_output *errors;     /* NULL: not wanted */
     float *log_n;           /* [C] */
+    int64_t scratch;
 } score_pass;
 
-/* A worker's scratch, in this order; the block's own memory comes last. */
+/* A worker's scratch, itself at the head of it. */
 typedef struct score_scratch {
     rer_block block;
     rer_ratio_sums sums;
@@ -35,7 +36,8 @@ typedef struct score_scratch {
     float *tile;              /* [rows, RER_CLASS_TILE] */
     float *opinion;           /* [rows, C] evidence of the user's own probabilities, NULL where there are none */
     float *columns;           /* [rows, C] errors for the file, NULL where not wanted */
-    void *reconstructor;
+    void *reading;            /* what reading those probabilities needs */
+    rer_scratch reconstructor;
 } score_scratch;
 
 static bool has_opinion(const score_pass *pass)
@@ -43,34 +45,25 @@ static bool has_opinion(const score_pass *pass)
     return pass->run->data->pred_probs.name != NULL && pass->left_out;
 }
 
-static int64_t scratch_bytes(const score_pass *pass)
+static score_scratch lay_out(const score_pass *pass, rer_scratch *scratch)
 {
-    int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
-    int64_t bytes = (int64_t)sizeof(score_scratch) + rer_block_scratch(pass->run);
-    bytes +=
-        rows * (int64_t)(sizeof(rer_row_errors) + sizeof(rer_channel_state) + sizeof(float)) + (rows + 1) * tile * 4;
+    const rer_model *model = pass->model;
+    int64_t rows = rer_min(RER_BLOCK, pass->run->N), C = model->C, tile = rer_min(RER_CLASS_TILE, C);
+    score_scratch parts = {0};
+    (void)rer_take(scratch, 1, sizeof parts);
+    parts.block = rer_block_take(pass->run, scratch);
+    parts.errors = rer_take(scratch, rows, sizeof *parts.errors);
+    parts.state = rer_take(scratch, rows, sizeof *parts.state);
+    parts.flipped = rer_take(scratch, rows, sizeof *parts.flipped);
+    parts.z = rer_take(scratch, tile, sizeof *parts.z);
+    parts.tile = rer_take(scratch, rows * tile, sizeof *parts.tile);
     if (pass->errors != NULL)
-        bytes += rows * pass->model->C * 4;
-    if (has_opinion(pass))
-        bytes += rows * pass->model->C * 4 + rer_opinion_scratch(pass->run->data, rows) + 2 * 64;
-    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + 10 * 64;
-}
-
-static score_scratch *lay_out(const score_pass *pass, void *memory)
-{
-    int64_t rows = rer_min(RER_BLOCK, pass->run->N), tile = rer_min(RER_CLASS_TILE, pass->model->C);
-    score_scratch *parts = rer_carve(&memory, sizeof *parts);
-    parts->sums = (rer_ratio_sums){0};
-    parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
-    parts->state = rer_carve(&memory, rows * (int64_t)sizeof(rer_channel_state));
-    parts->flipped = rer_carve(&memory, rows * (int64_t)sizeof(float));
-    parts->z = rer_carve(&memory, tile * (int64_t)sizeof(float));
-    parts->tile = rer_carve(&memory, rows * tile * (int64_t)sizeof(float));
-    parts->columns = pass->errors != NULL ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
-    parts->opinion = has_opinion(pass) ? rer_carve(&memory, rows * pass->model->C * (int64_t)sizeof(float)) : NULL;
-    parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
-    /* What is left is the block's. */
-    parts->block.x = memory;
+        parts.columns = rer_take(scratch, rows * C, sizeof *parts.columns);
+    if (has_opinion(pass)) {
+        parts.opinion = rer_take(scratch, rows * C, sizeof *parts.opinion);
+        parts.reading = rer_take(scratch, rer_opinion_scratch(pass->run->data, rows), 1);
+    }
+    parts.reconstructor = rer_take_part(scratch, model->reconstructor->scratch(model, rows));
     return parts;
 }
 
@@ -170,13 +163,14 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
 {
     const score_pass *pass = context;
     const rer_model *model = pass->model;
-    score_scratch *parts = lay_out(pass, memory);
-    void *cursor = parts->block.x;
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    score_scratch *parts = memory;
+    *parts = lay_out(pass, &scratch);
     rer_block *block = &parts->block;
-    rer_status status = rer_block_load(block, pass->run, &model->normalizer, item, &cursor, error);
+    rer_status status = rer_block_read(block, pass->run, &model->normalizer, item, error);
     if (status == RER_OK && parts->opinion != NULL)
-        status =
-            rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n, cursor, error);
+        status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n,
+                                  parts->reading, error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < block->count; i++) {
@@ -223,12 +217,15 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
     rer_status status = rer_log_sizes(&pass->log_n, model->n, model->C, error);
     if (status != RER_OK)
         return status;
+    rer_scratch measure = {0};
+    (void)lay_out(pass, &measure);
+    pass->scratch = measure.used;
     rer_job job = {
         .stage = "scoring",
         .from = pass->left_out ? .5 : 0,
         .to = pass->left_out ? .78 : .97,
         .items = rer_run_blocks(pass->run),
-        .scratch = scratch_bytes(pass),
+        .scratch = pass->scratch,
         .work = score_block,
         .commit = commit_block,
         .context = pass,

@@ -45,8 +45,9 @@ typedef struct look {
     uint8_t *doubted; /* [N] */
     float *local[2];  /* [sampled, C] evidence of all witnesses, and of the trusted ones */
     rer_channel channel;
-    bool trusted;   /* whose evidence the channel takes */
-    float *typical; /* [C] local evidence of a row of the class, in the median; NaN: unknown */
+    bool trusted;    /* whose evidence the channel takes */
+    float *typical;  /* [C] local evidence of a row of the class, in the median; NaN: unknown */
+    int64_t scratch; /* of a chunk */
 } look;
 
 /* ---- 1. rows ----------------------------------------------------------------------------- */
@@ -138,34 +139,57 @@ static rer_status set_witnesses(look *l, rer_error *error)
 
 /* ---- rows, a chunk at a time ------------------------------------------------------------- */
 
-static int64_t chunk_scratch(const look *l)
+typedef struct chunk_scratch {
+    rer_block block;          /* its rows, where they are read */
+    float *tile;              /* [CHUNK, RER_CLASS_TILE] */
+    rer_channel_state *state; /* [CHUNK] */
+    float *z, *local;         /* [RER_CLASS_TILE] */
+    float *opinion;           /* [C] evidence of the user's own probabilities, NULL where there are none */
+    void *reading;            /* what reading those needs */
+    rer_scratch reconstructor;
+} chunk_scratch;
+
+static chunk_scratch lay_out(const look *l, rer_scratch *scratch)
 {
-    int64_t D = l->run->D, C = l->model->C, tile = rer_min(RER_CLASS_TILE, C);
-    return CHUNK * D * (int64_t)sizeof(float) + CHUNK * (int64_t)(sizeof(double) + sizeof(int32_t)) +
-           CHUNK * tile * (int64_t)sizeof(float) + l->model->reconstructor->scratch(l->model, CHUNK) +
-           rer_dataset_scratch(l->run->data, 1) + 10 * 64;
+    const rer_run *run = l->run;
+    const rer_model *model = l->model;
+    int64_t tile = rer_min(RER_CLASS_TILE, model->C);
+    chunk_scratch parts = {0};
+    if (l->rows.x == NULL) {
+        parts.block.x = rer_take(scratch, CHUNK * run->D, sizeof *parts.block.x);
+        parts.block.scale = rer_take(scratch, CHUNK, sizeof *parts.block.scale);
+        parts.block.code = rer_take(scratch, CHUNK, sizeof *parts.block.code);
+        parts.block.reading = rer_take(scratch, rer_dataset_scratch(run->data, 1), 1);
+    }
+    parts.tile = rer_take(scratch, CHUNK * tile, sizeof *parts.tile);
+    parts.state = rer_take(scratch, CHUNK, sizeof *parts.state);
+    parts.z = rer_take(scratch, tile, sizeof *parts.z);
+    parts.local = rer_take(scratch, tile, sizeof *parts.local);
+    if (l->calibration.opinion != NULL) {
+        parts.opinion = rer_take(scratch, model->C, sizeof *parts.opinion);
+        parts.reading = rer_take(scratch, rer_opinion_scratch(run->data, 1), 1);
+    }
+    parts.reconstructor = rer_take_part(scratch, model->reconstructor->scratch(model, CHUNK));
+    return parts;
 }
 
-/* The rows of a chunk, as the reconstructors want them, in memory carved from *cursor. */
-static rer_status load_chunk(rer_block *block, const look *l, int64_t first, void *cursor, rer_error *error)
+/* The rows of a chunk, as the reconstructors want them. */
+static rer_status load_chunk(rer_block *block, const look *l, int64_t first, rer_error *error)
 {
     const rer_run *run = l->run;
     int64_t D = run->D;
-    *block = (rer_block){.count = rer_min(CHUNK, l->rows.count - first), .row = l->rows.row + first};
+    block->count = rer_min(CHUNK, l->rows.count - first);
+    block->row = l->rows.row + first;
     if (l->rows.x != NULL) {
         block->x = l->rows.x + first * D;
         block->scale = l->rows.scale + first;
         block->code = l->rows.code + first;
         return RER_OK;
     }
-    block->x = rer_carve(cursor, CHUNK * D * (int64_t)sizeof(float));
-    block->scale = rer_carve(cursor, CHUNK * (int64_t)sizeof(double));
-    block->code = rer_carve(cursor, CHUNK * (int64_t)sizeof(int32_t));
-    void *scratch = rer_carve(cursor, rer_dataset_scratch(run->data, 1));
     rer_status status = RER_OK;
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         float *x = block->x + i * D;
-        status = rer_dataset_rows_read(run->data, block->row[i], 1, x, scratch, error);
+        status = rer_dataset_rows_read(run->data, block->row[i], 1, x, block->reading, error);
         block->code[i] = run->given[block->row[i]];
         if (status == RER_OK)
             block->scale[i] = rer_normalize_row(&l->model->normalizer, x, D, run->kernels->sum_squares(x, D));
@@ -184,7 +208,7 @@ static void keep_classes(rer_neighbor *nearest, int32_t others, const float *d2,
             (void)rer_keep_nearest(nearest, others, others, (rer_neighbor){d2[k], first + k});
 }
 
-static rer_status question_chunk(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status question_chunk(void *context, int64_t item, void *memory, rer_error *error)
 {
     const look *l = context;
     const rer_model *model = l->model;
@@ -192,8 +216,10 @@ static rer_status question_chunk(void *context, int64_t item, void *scratch, rer
     rer_neighbor nearest[CHUNK][OTHERS_MOST];
     int64_t first = item * CHUNK, D = l->run->D;
     int32_t others = near->slots - 1;
-    rer_block block;
-    rer_status status = load_chunk(&block, l, first, &scratch, error);
+    rer_scratch scratch = rer_scratch_over(memory, l->scratch);
+    chunk_scratch parts = lay_out(l, &scratch);
+    rer_block block = parts.block;
+    rer_status status = load_chunk(&block, l, first, error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < CHUNK; i++)
@@ -203,13 +229,12 @@ static rer_status question_chunk(void *context, int64_t item, void *scratch, rer
         near->row[first + i] = block.row[i];
         rer_near_unit(near->x + (first + i) * D, block.x + i * D, block.scale[i], l->center, D, l->run->kernels);
     }
-    float *tile = rer_carve(&scratch, CHUNK * rer_min(RER_CLASS_TILE, model->C) * (int64_t)sizeof(float));
-    model->reconstructor->prepare(model, l->run, &block, true, scratch);
+    model->reconstructor->prepare(model, l->run, &block, true, parts.reconstructor);
     for (int32_t k = 0; k < model->C; k += RER_CLASS_TILE) {
         int32_t classes = (int32_t)rer_min(RER_CLASS_TILE, model->C - k);
-        model->reconstructor->errors(model, l->run, &block, k, classes, tile, scratch);
+        model->reconstructor->errors(model, l->run, &block, k, classes, parts.tile, parts.reconstructor);
         for (int64_t i = 0; i < block.count; i++)
-            keep_classes(nearest[i], others, tile + i * classes, k, classes, block.code[i]);
+            keep_classes(nearest[i], others, parts.tile + i * classes, k, classes, block.code[i]);
     }
     for (int64_t i = 0; i < block.count; i++) {
         int32_t *class = near->class + (first + i) * near->slots;
@@ -227,11 +252,14 @@ static int64_t chunks(const look *l)
 
 static rer_status question(look *l, rer_error *error)
 {
+    rer_scratch measure = {0};
+    (void)lay_out(l, &measure);
+    l->scratch = measure.used;
     rer_job job = {.stage = "looking again",
                    .from = .78,
                    .to = .8,
                    .items = chunks(l),
-                   .scratch = chunk_scratch(l),
+                   .scratch = l->scratch,
                    .work = question_chunk,
                    .context = l};
     rer_status status = rer_near_make(&l->near, l->rows.count, l->others + 1, l->run->D, error);
@@ -370,54 +398,41 @@ static void keep_reasons(const look *l, int64_t query, int32_t suggested)
     keep_nearest_rows(&result->looks, &l->near, query);
 }
 
-static int64_t score_scratch(const look *l)
-{
-    int64_t tile = rer_min(RER_CLASS_TILE, l->model->C), opinion = l->calibration.opinion != NULL;
-    return chunk_scratch(l) + CHUNK * (int64_t)sizeof(rer_channel_state) + 2 * tile * (int64_t)sizeof(float) +
-           opinion * (l->model->C * (int64_t)sizeof(float) + rer_opinion_scratch(l->run->data, 1)) + 6 * 64;
-}
-
-static rer_status score_chunk(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status score_chunk(void *context, int64_t item, void *memory, rer_error *error)
 {
     const look *l = context;
     const rer_model *model = l->model;
     const rer_run *run = l->run;
     rer_result *result = l->result;
-    int64_t first = item * CHUNK, C = model->C, tile_size = rer_min(RER_CLASS_TILE, C);
-    rer_block block;
-    rer_status status = load_chunk(&block, l, first, &scratch, error);
-    rer_channel_state *state = rer_carve(&scratch, CHUNK * (int64_t)sizeof *state);
-    float *tile = rer_carve(&scratch, CHUNK * tile_size * (int64_t)sizeof(float));
-    float *z = rer_carve(&scratch, tile_size * (int64_t)sizeof(float));
-    float *local = rer_carve(&scratch, tile_size * (int64_t)sizeof(float)), *opinion = NULL;
-    void *raw = NULL;
-    if (l->calibration.opinion != NULL) {
-        opinion = rer_carve(&scratch, C * (int64_t)sizeof(float));
-        raw = rer_carve(&scratch, rer_opinion_scratch(run->data, 1));
-    }
+    int64_t first = item * CHUNK, C = model->C;
+    rer_scratch scratch = rer_scratch_over(memory, l->scratch);
+    chunk_scratch parts = lay_out(l, &scratch);
+    rer_block block = parts.block;
+    rer_channel_state *state = parts.state;
+    rer_status status = load_chunk(&block, l, first, error);
     if (status == RER_OK)
-        model->reconstructor->prepare(model, run, &block, true, scratch);
+        model->reconstructor->prepare(model, run, &block, true, parts.reconstructor);
     for (int32_t k = 0; status == RER_OK && k < C; k += RER_CLASS_TILE) {
         int32_t classes = (int32_t)rer_min(RER_CLASS_TILE, C - k);
-        model->reconstructor->errors(model, run, &block, k, classes, tile, scratch);
+        model->reconstructor->errors(model, run, &block, k, classes, parts.tile, parts.reconstructor);
         for (int64_t i = 0; status == RER_OK && i < block.count; i++) {
             int64_t row = block.row[i];
             if (k == 0)
                 state[i] = rer_channel_begin();
-            if (opinion != NULL)
-                status = rer_opinion_rows(opinion, run->data, row, 1, l->calibration.log_n, raw, error);
-            fill_local(local, &l->near, first + i, l->trusted, k, classes);
+            if (parts.opinion != NULL)
+                status = rer_opinion_rows(parts.opinion, run->data, row, 1, l->calibration.log_n, parts.reading, error);
+            fill_local(parts.local, &l->near, first + i, l->trusted, k, classes);
             if (status != RER_OK)
                 break;
-            const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = tile + i * classes,
-                                                      [RER_LOCAL] = local,
-                                                      [RER_OPINION] = opinion != NULL ? opinion + k : NULL};
-            rer_channel_take(&state[i], &l->channel, value, k, classes, block.code[i], z, run->kernels);
+            const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = parts.tile + i * classes,
+                                                      [RER_LOCAL] = parts.local,
+                                                      [RER_OPINION] = parts.opinion != NULL ? parts.opinion + k : NULL};
+            rer_channel_take(&state[i], &l->channel, value, k, classes, block.code[i], parts.z, run->kernels);
             if (k + classes < C)
                 continue;
             result->logit[row] = (float)rer_channel_wrong(&state[i], &l->channel, block.code[i]);
             keep_reasons(l, first + i,
-                         rer_channel_suggest(&state[i], &l->channel, classes == C ? z : NULL, block.code[i]));
+                         rer_channel_suggest(&state[i], &l->channel, classes == C ? parts.z : NULL, block.code[i]));
         }
     }
     return status;
@@ -431,7 +446,7 @@ static rer_status score_again(look *l, rer_error *error)
                    .from = .96,
                    .to = .97,
                    .items = chunks(l),
-                   .scratch = score_scratch(l),
+                   .scratch = l->scratch,
                    .work = score_chunk,
                    .context = l};
     rer_room rooms[] = {RER_ROOM(looks->near, l->rows.count * RER_NEAR_KEPT), RER_ROOM(looks->nearness, l->rows.count),

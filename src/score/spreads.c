@@ -22,6 +22,7 @@ typedef struct spread_pass {
     int n_pairs;
     int32_t *partner_start; /* [C + 1] pairs of each class: */
     int32_t *partner_pair;  /* [2 n_pairs] */
+    int64_t scratch;
 } spread_pass;
 
 /* A worker's own, added up in block order. */
@@ -33,48 +34,36 @@ typedef struct spread_scratch {
     float *own;             /* [rows] NaN: takes no part */
     float *partner;         /* [rows, n_pairs] squared error under the other class of the pair */
     float *tile;            /* [rows, RER_CLASS_TILE] */
-    void *reconstructor, *block;
+    rer_scratch reconstructor;
+    rer_block block;
 } spread_scratch;
 
-static int64_t tile_classes(const spread_pass *pass)
+static spread_scratch lay_out(const spread_pass *pass, rer_scratch *scratch)
 {
-    return rer_min(RER_CLASS_TILE, pass->model->C);
-}
-
-static int64_t sums_bytes(const spread_pass *pass)
-{
-    return pass->is_second ? pass->places * RER_SIDES * RER_BINS * (int64_t)sizeof(int32_t)
-                           : pass->places * RER_SIDES * (int64_t)sizeof(rer_spread_sums);
-}
-
-static int64_t scratch_bytes(const spread_pass *pass)
-{
-    int64_t rows = rer_min(RER_BLOCK, pass->run->N);
-    int64_t bytes = (int64_t)sizeof(spread_scratch) + sums_bytes(pass) + rows * (int64_t)sizeof(rer_row_errors);
-    bytes += rows * (1 + pass->n_pairs + tile_classes(pass)) * (int64_t)sizeof(float);
-    return bytes + pass->model->reconstructor->scratch(pass->model, rows) + rer_block_scratch(pass->run) + 9 * 64;
-}
-
-static spread_scratch *lay_out(const spread_pass *pass, void *memory)
-{
-    int64_t rows = rer_min(RER_BLOCK, pass->run->N), real = (int64_t)sizeof(float);
-    spread_scratch *parts = rer_carve(&memory, sizeof *parts);
-    void *sums = rer_carve(&memory, sums_bytes(pass));
-    memset(parts, 0, sizeof *parts);
-    memset(sums, 0, (size_t)sums_bytes(pass));
-    parts->sums = pass->is_second ? NULL : sums;
-    parts->counts = pass->is_second ? sums : NULL;
-    for (int64_t i = 0; parts->sums != NULL && i < pass->places * RER_SIDES; i++) {
-        parts->sums[i].low = INFINITY;
-        parts->sums[i].high = -INFINITY;
-    }
-    parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
-    parts->own = rer_carve(&memory, rows * real);
-    parts->partner = rer_carve(&memory, rows * pass->n_pairs * real);
-    parts->tile = rer_carve(&memory, rows * tile_classes(pass) * real);
-    parts->reconstructor = rer_carve(&memory, pass->model->reconstructor->scratch(pass->model, rows));
-    parts->block = memory;
+    const rer_model *model = pass->model;
+    int64_t rows = rer_min(RER_BLOCK, pass->run->N), places = pass->places * RER_SIDES;
+    spread_scratch parts = {0};
+    (void)rer_take(scratch, 1, sizeof parts);
+    if (pass->is_second)
+        parts.counts = rer_take(scratch, places * RER_BINS, sizeof *parts.counts);
+    else
+        parts.sums = rer_take(scratch, places, sizeof *parts.sums);
+    parts.errors = rer_take(scratch, rows, sizeof *parts.errors);
+    parts.own = rer_take(scratch, rows, sizeof *parts.own);
+    parts.partner = rer_take(scratch, rows * pass->n_pairs, sizeof *parts.partner);
+    parts.tile = rer_take(scratch, rows * rer_min(RER_CLASS_TILE, model->C), sizeof *parts.tile);
+    parts.reconstructor = rer_take_part(scratch, model->reconstructor->scratch(model, rows));
+    parts.block = rer_block_take(pass->run, scratch);
     return parts;
+}
+
+static void clear_sums(const spread_pass *pass, spread_scratch *parts)
+{
+    int64_t places = pass->places * RER_SIDES;
+    if (parts->counts != NULL)
+        memset(parts->counts, 0, (size_t)(places * RER_BINS) * sizeof *parts->counts);
+    for (int64_t i = 0; parts->sums != NULL && i < places; i++)
+        parts->sums[i] = (rer_spread_sums){.low = INFINITY, .high = -INFINITY};
 }
 
 /* ---- one row -------------------------------------------------------------------------------- */
@@ -167,10 +156,12 @@ static rer_status spread_block(void *context, int64_t item, void *memory, rer_er
 {
     const spread_pass *pass = context;
     const rer_model *model = pass->model;
-    spread_scratch *parts = lay_out(pass, memory);
-    rer_block block;
-    void *cursor = parts->block;
-    rer_status status = rer_block_load(&block, pass->run, &model->normalizer, item, &cursor, error);
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    spread_scratch *parts = memory;
+    *parts = lay_out(pass, &scratch);
+    clear_sums(pass, parts);
+    rer_block block = parts->block;
+    rer_status status = rer_block_read(&block, pass->run, &model->normalizer, item, error);
     if (status != RER_OK)
         return status;
     begin_block(pass, &block, parts);
@@ -263,13 +254,16 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
     };
     rer_status status = list_partners(&pass, error);
     for (int second = 0; status == RER_OK && second < 2; second++) {
+        rer_scratch measure = {0};
         pass.is_second = second == 1;
+        (void)lay_out(&pass, &measure);
+        pass.scratch = measure.used;
         rer_job job = {
             .stage = "distributions",
             .from = .97 + .01 * second,
             .to = .98 + .01 * second,
             .items = rer_run_blocks(run),
-            .scratch = scratch_bytes(&pass),
+            .scratch = pass.scratch,
             .work = spread_block,
             .commit = commit_block,
             .context = &pass,

@@ -14,7 +14,7 @@ typedef struct steps_case {
     int64_t D, B;
     float *x, *w; /* [2B, D], [parameters] */
     int32_t *negatives;
-    void *scratch; /* fits double too */
+    rer_scratch scratch; /* fits double too */
 } steps_case;
 
 static void *allocate(int64_t count, size_t size)
@@ -55,8 +55,9 @@ static steps_case make_case(const json_t *known, double scale)
     for (int64_t n = 0; n < pairs; n++)
         made.negatives[n] = (int32_t)order[n] / RER_NEGATIVES;
     assert_int_equal(
-        rer_allocate(&made.scratch, rer_network_scratch_f64(&made.training.network, made.B), 1, "scratch", NULL),
+        rer_allocate(&made.scratch.base, rer_network_scratch_f64(&made.training.network, made.B), 1, "scratch", NULL),
         RER_OK);
+    made.scratch.size = rer_network_scratch_f64(&made.training.network, made.B);
     free(x);
     free(start);
     free(order);
@@ -68,7 +69,7 @@ static void free_case(steps_case *made)
     free(made->x);
     free(made->w);
     free(made->negatives);
-    free(made->scratch);
+    free(made->scratch.base);
 }
 
 static double known_loss(const steps_case *made, size_t step)

@@ -30,8 +30,15 @@ typedef struct setup {
     rer_draws draws;
     int32_t negatives[RER_NEGATIVES * B];
     double w[PARAMETERS_MAX], x[2 * B * D];
-    void *scratch;
+    rer_scratch scratch;
 } setup;
+
+static rer_scratch allocate_scratch(int64_t bytes)
+{
+    void *memory = NULL;
+    assert_int_equal(rer_allocate(&memory, bytes, 1, "scratch", NULL), RER_OK);
+    return rer_scratch_over(memory, bytes);
+}
 
 static setup make_setup(const int32_t *hidden, int n_hidden, double dropout, rer_curve curve, double repulsion)
 {
@@ -48,8 +55,7 @@ static setup make_setup(const int32_t *hidden, int n_hidden, double dropout, rer
         made.x[i] = made_uniform(&state);
     for (int n = 0; n < RER_NEGATIVES * B; n++)
         made.negatives[n] = (int32_t)(made_uniform(&state) * B);
-    assert_int_equal(rer_allocate(&made.scratch, rer_network_scratch_f64(&made.network, B), 1, "scratch", NULL),
-                     RER_OK);
+    made.scratch = allocate_scratch(rer_network_scratch_f64(&made.network, B));
     return made;
 }
 
@@ -115,7 +121,7 @@ static void check_network(const int32_t *hidden, int n_hidden, double dropout, r
         (void)snprintf(what, sizeof what, "a %g b %g dropout %g: biases of layer %d", curve.a, curve.b, dropout, l);
         assert_gradient(&made, made.w + bias, g + bias, made.network.width[l + 1], smooth_loss, what);
     }
-    free(made.scratch);
+    free(made.scratch.base);
 }
 
 static void test_gradients_of_the_network(void **state)
@@ -141,7 +147,7 @@ static void test_gradients_of_codes(void **state)
                 made.x[i] *= 3 * pow(curves[c].a, -.5 / curves[c].b);
             (void)rer_layout_loss_f64(made.x, B, Z, &made.settings, made.negatives, g);
             assert_gradient(&made, made.x, g, CODES, layout_loss, "code");
-            free(made.scratch);
+            free(made.scratch.base);
         }
 }
 
@@ -158,7 +164,7 @@ static void test_coincident_codes_are_left_alone(void **state)
         assert_true(fabs(loss - log(2)) < 1e-12); /* sigmoid(0) = 1/2, pulled and pushed */
         for (int i = 0; i < CODES; i++)
             assert_true(g[i] == 0);
-        free(made.scratch);
+        free(made.scratch.base);
     }
 }
 
@@ -182,7 +188,7 @@ static void test_shared_rows(void **state)
         for (int64_t i = 0; i < made.network.parameters; i++)
             if (!(fabs(shared[i] - each[i]) <= 1e-13 * (1 + fabs(each[i]))))
                 fail_msg("gradient %lld: %.16g shared, %.16g not", (long long)i, shared[i], each[i]);
-        free(made.scratch);
+        free(made.scratch.base);
     }
 }
 
@@ -204,7 +210,7 @@ static void test_loss_of_a_pair(void **state)
     }
     double loss = rer_layout_loss_f64(z, B, Z, &made.settings, made.negatives, g);
     assert_true(fabs(loss - sum / (B * (1 + RER_NEGATIVES))) < 1e-12);
-    free(made.scratch);
+    free(made.scratch.base);
 }
 
 /* log(1 + u) is no number for u below -1, even where log(2 + u) and log(1 + 1 / (1 + u)) are. */
@@ -229,7 +235,7 @@ static void test_regularization(void **state)
     rer_loss loss = step(&made, NULL);
     assert_true(fabs(loss.regularization - 1e-3 * sum) < 1e-12);
     assert_true(fabs(loss.total - loss.reconstruction - loss.layout - loss.regularization) < 1e-12);
-    free(made.scratch);
+    free(made.scratch.base);
 }
 
 static void assert_close(const float *a, const double *b, int64_t n)
@@ -264,7 +270,7 @@ static void test_float_is_the_same_network(void **state)
             assert_close(g + weight, expected + weight, bias - weight);
             assert_close(g + bias, expected + bias, made.network.width[l + 1]);
         }
-        free(made.scratch);
+        free(made.scratch.base);
     }
 }
 
@@ -282,10 +288,9 @@ static void test_dropout_rate(void **state)
         rer_loss_settings settings = {.curve = {1, 1}, .repulsion = .5, .dropout = rates[r]};
         double *w = calloc((size_t)network.parameters, sizeof *w), *g = calloc((size_t)network.parameters, sizeof *g);
         int32_t negatives[RER_NEGATIVES] = {0};
-        void *scratch = NULL;
         uint64_t random = 7;
         double x[2] = {.5, .5}, sum = 0;
-        assert_int_equal(rer_allocate(&scratch, rer_network_scratch_f64(&network, 1), 1, "scratch", NULL), RER_OK);
+        rer_scratch scratch = allocate_scratch(rer_network_scratch_f64(&network, 1));
         for (int64_t i = network.bias[0]; i < network.bias[0] + UNITS; i++)
             w[i] = 1;
         for (int64_t i = network.weight[1]; i < network.bias[1]; i++)
@@ -303,7 +308,7 @@ static void test_dropout_rate(void **state)
         double deviation = sqrt(expected * (1 - expected) / n);
         if (!(fabs(sum / n - expected) < 4 * deviation))
             fail_msg("dropout %g: one of two units dropped in %g of the pairs, not %g", rates[r], sum / n, expected);
-        free(scratch);
+        free(scratch.base);
         free(g);
         free(w);
     }
@@ -343,13 +348,12 @@ static void make_rows(float *x)
 static double mean_error(const rer_network *network, const float *w, const float *x)
 {
     float errors[ROWS];
-    void *scratch = NULL;
     double sum = 0;
-    assert_int_equal(rer_allocate(&scratch, rer_network_sweep_scratch(network, ROWS), 1, "scratch", NULL), RER_OK);
+    rer_scratch scratch = allocate_scratch(rer_network_sweep_scratch(network, ROWS));
     rer_network_errors(network, w, x, ROWS, errors, 1, scratch, rer_cpu_kernels());
     for (int i = 0; i < ROWS; i++)
         sum += (double)errors[i] / ROWS;
-    free(scratch);
+    free(scratch.base);
     return sum;
 }
 

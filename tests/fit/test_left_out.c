@@ -69,6 +69,11 @@ static void *allocate(int64_t bytes)
     return memory;
 }
 
+static rer_scratch allocate_scratch(int64_t bytes)
+{
+    return rer_scratch_over(allocate(bytes), bytes);
+}
+
 /* ---- what is expected ---------------------------------------------------------------------- */
 
 /* A made data set as it is modelled, and the rows that are looked at. */
@@ -178,12 +183,12 @@ static void check_in_double(const rer_centroid *centroid, const expectation *e, 
     const modelled *m = e->m;
     int64_t N = m->data.N, C = m->data.C;
     double *d2 = allocate(N * C * (int64_t)sizeof(double));
-    void *scratch = allocate(rer_centroid_scratch(centroid, N));
+    rer_scratch scratch = allocate_scratch(rer_centroid_scratch(centroid, N));
     rer_block block = {.count = N, .x = m->made.x, .scale = m->scale, .code = m->made.code};
     rer_centroid_prepare(centroid, rer_cpu_kernels(), &block, true, scratch);
     rer_centroid_tile_f64(centroid, rer_cpu_kernels(), &block, 0, (int32_t)C, d2, scratch);
     check(e, d2, NULL, DOUBLE_BAR, 0, what);
-    free(scratch);
+    free(scratch.base);
     free(d2);
 }
 
@@ -259,7 +264,8 @@ static float *score_blocks(const rer_centroid *centroid, const rer_normalizer *n
     const rer_run *run = &test->run;
     int64_t C = run->C, rows = rer_min(RER_BLOCK, run->N);
     float *d2 = allocate(run->N * C * (int64_t)sizeof(float)), *tile = allocate(rows * RER_CLASS_TILE * 4);
-    void *scratch = allocate(rer_centroid_scratch(centroid, rows)), *memory = allocate(rer_block_scratch(run));
+    rer_scratch scratch = allocate_scratch(rer_centroid_scratch(centroid, rows));
+    void *memory = allocate(rer_block_scratch(run));
     for (int64_t item = 0; item < rer_run_blocks(run); item++) {
         rer_block block;
         void *cursor = memory;
@@ -272,7 +278,7 @@ static float *score_blocks(const rer_centroid *centroid, const rer_normalizer *n
                 memcpy(d2 + (block.first + i) * C + first, tile + i * classes, (size_t)classes * sizeof(float));
         }
     }
-    free(scratch);
+    free(scratch.base);
     free(memory);
     free(tile);
     return d2;
@@ -365,8 +371,8 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
         fail_msg("%s", test.error.message);
     rer_row_sample_free(&sample);
     float *d2 = allocate(m.data.N * C * (int64_t)sizeof(float)), *tile = allocate(rows * RER_CLASS_TILE * 4);
-    void *scratch = allocate(model->reconstructor->scratch(model, rows)),
-         *memory = allocate(rer_block_scratch(&test.run));
+    rer_scratch scratch = allocate_scratch(model->reconstructor->scratch(model, rows));
+    void *memory = allocate(rer_block_scratch(&test.run));
     for (int64_t item = 0; item < rer_run_blocks(&test.run); item++) {
         rer_block block;
         void *cursor = memory;
@@ -380,7 +386,7 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
         }
     }
     check(&e, NULL, d2, FLOAT_BAR, DEN_MIN, names[kind]);
-    free(scratch);
+    free(scratch.base);
     free(memory);
     free(tile);
     free(d2);

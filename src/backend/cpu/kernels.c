@@ -106,16 +106,108 @@ static void add_block(double *restrict sum, const float *restrict x, int64_t n)
         sum[j] += (double)x[j];
 }
 
-#define REAL float
-#define REAL_NAME(name) name##_f32
-#include "backend/cpu/kernels_real.inc"
-#undef REAL
-#undef REAL_NAME
-#define REAL double
-#define REAL_NAME(name) name##_f64
-#include "backend/cpu/kernels_real.inc"
-#undef REAL
-#undef REAL_NAME
+/* out may be x itself: the scatter makes its residuals in place */
+static double residual_f32(float *out, const float *x, double scale, const double *restrict mean, int64_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) {
+        double residual = scale * (double)x[j] - mean[j];
+        sum += residual * residual;
+        out[j] = (float)residual;
+    }
+    return sum;
+}
+
+static double dot_f32(const float *a, const float *b, int64_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++)
+        sum += (double)a[j] * (double)b[j];
+    return sum;
+}
+
+static bool left_out_f32(float *restrict h, const float *restrict m, const float *restrict scale, double base_,
+                         double own_, double h_own_, double gain_, int64_t n)
+{
+    float base = (float)base_, own = (float)own_, h_own = (float)h_own_, gain = (float)gain_;
+    int cancelled = 0;
+#pragma omp simd reduction(| : cancelled)
+    for (int64_t k = 0; k < n; k++) {
+        float difference = h_own - h[k];
+        float g = own + difference;
+        float d2 = g + difference + m[k];
+        cancelled |= d2 < (float)RER_CANCELLED_BELOW * (base + scale[k]);
+        d2 += gain * g * g;
+        h[k] = d2 > 0 ? d2 : 0;
+    }
+    return cancelled != 0;
+}
+
+static void direct_f32(const float *t, const float *u_own, const float *u_k, int64_t n, double *d2, double *g)
+{
+    double square = 0, product = 0;
+#pragma omp simd reduction(+ : square, product)
+    for (int64_t j = 0; j < n; j++) {
+        double distance = (double)t[j] + ((double)u_own[j] - (double)u_k[j]);
+        square += distance * distance;
+        product += (double)t[j] * distance;
+    }
+    *d2 = square;
+    *g = product;
+}
+
+/* The same in double. */
+static double residual_f64(double *out, const float *x, double scale, const double *restrict mean, int64_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++) {
+        double residual = scale * (double)x[j] - mean[j];
+        sum += residual * residual;
+        out[j] = residual;
+    }
+    return sum;
+}
+
+static double dot_f64(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < n; j++)
+        sum += a[j] * b[j];
+    return sum;
+}
+
+static bool left_out_f64(double *restrict h, const double *restrict m, const double *restrict scale, double base,
+                         double own, double h_own, double gain, int64_t n)
+{
+    int cancelled = 0;
+#pragma omp simd reduction(| : cancelled)
+    for (int64_t k = 0; k < n; k++) {
+        double difference = h_own - h[k];
+        double g = own + difference;
+        double d2 = g + difference + m[k];
+        cancelled |= d2 < RER_CANCELLED_BELOW * (base + scale[k]);
+        d2 += gain * g * g;
+        h[k] = d2 > 0 ? d2 : 0;
+    }
+    return cancelled != 0;
+}
+
+static void direct_f64(const double *t, const double *u_own, const double *u_k, int64_t n, double *d2, double *g)
+{
+    double square = 0, product = 0;
+#pragma omp simd reduction(+ : square, product)
+    for (int64_t j = 0; j < n; j++) {
+        double distance = t[j] + (u_own[j] - u_k[j]);
+        square += distance * distance;
+        product += t[j] * distance;
+    }
+    *d2 = square;
+    *g = product;
+}
 
 /* Place of the smallest of d2 [n], the first of equals. */
 static int32_t find_smallest(const float *d2, int32_t n)

@@ -67,22 +67,37 @@ typedef struct training_pass {
     const rer_training *training;
     rer_fold_plan *plan;
     float *weights; /* [C, parameters] */
+    int64_t scratch;
 } training_pass;
+
+typedef struct task_scratch {
+    int64_t *rows; /* [2, largest class] */
+    void *reading;
+} task_scratch;
+
+static task_scratch lay_out_task(const training_pass *pass, rer_scratch *scratch)
+{
+    task_scratch parts;
+    parts.rows = rer_take(scratch, 2 * rer_fold_largest(pass->plan), sizeof *parts.rows);
+    parts.reading = rer_take(scratch, rer_gather_scratch(pass->run), 1);
+    return parts;
+}
 
 /* Own errors of the rows that a fold's network has not seen. */
 static rer_status score_held(const training_pass *pass, const rer_fold_task *task, const float *w, float *x,
-                             void *scratch, rer_error *error)
+                             void *reading, rer_error *error)
 {
     const rer_network *network = &pass->training->network;
     float errors[RER_BLOCK];
     void *memory = NULL;
-    rer_status status = rer_allocate(&memory, rer_network_sweep_scratch(network, RER_BLOCK), 1, "a sweep", error);
+    int64_t bytes = rer_network_sweep_scratch(network, RER_BLOCK);
+    rer_status status = rer_allocate(&memory, bytes, 1, "a sweep", error);
     for (int64_t first = 0; status == RER_OK && first < task->n_held; first += RER_BLOCK) {
         int64_t count = rer_min(RER_BLOCK, task->n_held - first);
-        status = rer_gather_rows(x, pass->run, pass->normalizer, task->held + first, count, scratch, error);
+        status = rer_gather_rows(x, pass->run, pass->normalizer, task->held + first, count, reading, error);
         if (status != RER_OK)
             break;
-        rer_network_errors(network, w, x, count, errors, 1, memory, pass->run->kernels);
+        rer_network_errors(network, w, x, count, errors, 1, rer_scratch_over(memory, bytes), pass->run->kernels);
         for (int64_t i = 0; i < count; i++)
             pass->plan->own[task->held[first + i]] = errors[i];
     }
@@ -90,14 +105,14 @@ static rer_status score_held(const training_pass *pass, const rer_fold_task *tas
     return status;
 }
 
-static rer_status train_task(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status train_task(void *context, int64_t item, void *memory, rer_error *error)
 {
     training_pass *pass = context;
     const rer_run *run = pass->run;
     const rer_network *network = &pass->training->network;
-    int64_t largest = rer_fold_largest(pass->plan);
-    int64_t *rows = rer_carve(&scratch, 2 * largest * (int64_t)sizeof *rows);
-    rer_fold_task task = rer_fold_task_of(pass->plan, item, rows);
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    task_scratch parts = lay_out_task(pass, &scratch);
+    rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (task.n_fit == 0 || (!task.is_model && task.n_held == 0))
         return RER_OK; /* a row alone in its class has no fit without it */
     float *x = NULL, *fold_weights = NULL, *w = pass->weights + task.class * network->parameters;
@@ -109,12 +124,12 @@ static rer_status train_task(void *context, int64_t item, void *scratch, rer_err
         w = fold_weights;
     }
     if (status == RER_OK)
-        status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, scratch, error);
+        status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error);
     if (status == RER_OK)
         status = rer_train(w, NULL, pass->training, x, task.n_fit, key, rer_run_class_name(run, task.class), run->pool,
                            run->kernels, error);
     if (status == RER_OK && !task.is_model)
-        status = score_held(pass, &task, w, x, scratch, error);
+        status = score_held(pass, &task, w, x, parts.reading, error);
     free(x);
     free(fold_weights);
     return status;
@@ -124,19 +139,22 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
                             const rer_run *run, rer_error *error)
 {
     rer_fold_plan plan = {0};
-    training_pass pass = {run, normalizer, training, &plan, NULL};
+    training_pass pass = {run, normalizer, training, &plan, NULL, 0};
     rer_status status = rer_fold_plan_make(&plan, run, error);
     if (status == RER_OK)
         status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
                               "the networks", error);
     if (status == RER_OK) {
+        rer_scratch measure = {0};
+        (void)lay_out_task(&pass, &measure);
         pass.weights = state->weights;
+        pass.scratch = measure.used;
         rer_job job = {
             .stage = "training",
             .from = .15,
             .to = .45,
             .items = rer_fold_tasks(&plan),
-            .scratch = rer_gather_scratch(run) + 2 * rer_fold_largest(&plan) * (int64_t)sizeof(int64_t) + 128,
+            .scratch = pass.scratch,
             .work = train_task,
             .context = &pass,
         };
@@ -180,26 +198,42 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
 
 /* ---- scoring ----------------------------------------------------------------------------- */
 
-static int64_t scratch_bytes(const rer_model *model, int64_t rows)
+typedef struct score_scratch {
+    bool *left_out;
+    rer_scratch sweep;
+} score_scratch;
+
+static score_scratch lay_out(const autoencoder_state *state, int64_t rows, rer_scratch *scratch)
 {
-    return rer_network_sweep_scratch(&((const autoencoder_state *)model->state)->network, rows) + 128;
+    score_scratch parts;
+    parts.left_out = rer_take(scratch, 1, sizeof *parts.left_out);
+    parts.sweep = rer_take_part(scratch, rer_network_sweep_scratch(&state->network, rows));
+    return parts;
 }
 
-static void prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out, void *scratch)
+static int64_t scratch_bytes(const rer_model *model, int64_t rows)
 {
-    (void)model, (void)run, (void)block;
-    *(bool *)scratch = left_out;
+    rer_scratch measure = {0};
+    (void)lay_out(model->state, rows, &measure);
+    return measure.used;
+}
+
+static void prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
+                    rer_scratch scratch)
+{
+    (void)run;
+    *lay_out(model->state, block->count, &scratch).left_out = left_out;
 }
 
 static void errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
-                   float *d2, void *scratch)
+                   float *d2, rer_scratch scratch)
 {
     const autoencoder_state *state = model->state;
-    bool left_out = *(bool *)rer_carve(&scratch, sizeof(bool));
+    score_scratch parts = lay_out(state, block->count, &scratch);
     for (int32_t k = 0; k < classes; k++)
         rer_network_errors(&state->network, state->weights + (first + k) * state->network.parameters, block->x,
-                           block->count, d2 + k, classes, scratch, run->kernels);
-    for (int64_t i = 0; left_out && state->own != NULL && i < block->count; i++)
+                           block->count, d2 + k, classes, parts.sweep, run->kernels);
+    for (int64_t i = 0; *parts.left_out && state->own != NULL && i < block->count; i++)
         if (block->code[i] >= first && block->code[i] < first + classes && rer_block_has_seen(block, i))
             d2[i * classes + block->code[i] - first] = state->own[rer_block_row(block, i)];
 }

@@ -11,7 +11,6 @@
  * A dropped unit and an inactive one are both 0 in H, so the mask needs no memory. */
 #include "fit/autoencoder/network.h"
 
-#include "core/pool.h"
 #include "core/random.h"
 
 #include <math.h>
@@ -61,21 +60,27 @@ static int64_t next_gap(const rer_draws *draws, uint64_t stream, uint64_t *place
 #undef REAL_NAME
 #undef REAL_KERNEL
 
+/* outputs [layers]: of each layer, [rows, width]. */
+static void lay_out_sweep(const rer_network *network, int64_t rows, float **outputs, rer_scratch *scratch)
+{
+    for (int l = 0; l < network->layers; l++)
+        outputs[l] = rer_take(scratch, rows * network->width[l + 1], sizeof(float));
+}
+
 int64_t rer_network_sweep_scratch(const rer_network *network, int64_t rows)
 {
-    int64_t bytes = 64 * (RER_LAYERS_MAX + 1);
-    for (int l = 0; l < network->layers; l++)
-        bytes += rows * network->width[l + 1] * (int64_t)sizeof(float);
-    return bytes;
+    float *outputs[RER_LAYERS_MAX];
+    rer_scratch measure = {0};
+    lay_out_sweep(network, rows, outputs, &measure);
+    return measure.used;
 }
 
 void rer_network_errors(const rer_network *network, const float *w, const float *x, int64_t rows, float *out,
-                        int64_t out_stride, void *scratch, const rer_kernels *kernels)
+                        int64_t out_stride, rer_scratch scratch, const rer_kernels *kernels)
 {
     float *outputs[RER_LAYERS_MAX];
     int64_t D = network->width[0];
-    for (int l = 0; l < network->layers; l++)
-        outputs[l] = rer_carve(&scratch, rows * network->width[l + 1] * (int64_t)sizeof(float));
+    lay_out_sweep(network, rows, outputs, &scratch);
     layer_pass_f32 pass = {.network = network, .w = w, .outputs = outputs, .kernels = kernels};
     forward_f32(&pass, x, rows, 0, network->layers);
     const float *y = outputs[network->layers - 1];

@@ -9,7 +9,7 @@
 #define RER_NETWORK_H
 
 #include "backend/backend.h"
-#include "core/core.h"
+#include "core/scratch.h"
 #include "fit/autoencoder/curve.h"
 
 #define RER_HIDDEN_MAX 4
@@ -55,16 +55,16 @@ int64_t rer_network_scratch_f64(const rer_network *network, int64_t B);
 /* Loss of a batch x [R, D] and its gradient g [parameters] without the regularisation's part (which
  * Adam adds); g may be NULL. */
 rer_loss rer_network_step_f32(const rer_network *network, const rer_loss_settings *settings, const float *w,
-                              const float *x, int64_t B, const rer_draws *draws, float *g, void *scratch,
+                              const float *x, int64_t B, const rer_draws *draws, float *g, rer_scratch scratch,
                               const rer_kernels *kernels);
 rer_loss rer_network_step_f64(const rer_network *network, const rer_loss_settings *settings, const double *w,
-                              const double *x, int64_t B, const rer_draws *draws, double *g, void *scratch,
+                              const double *x, int64_t B, const rer_draws *draws, double *g, rer_scratch scratch,
                               const rer_kernels *kernels);
 
 /* out [rows]: squared reconstruction errors of x [rows, D]; scratch of rer_network_sweep_scratch. */
 int64_t rer_network_sweep_scratch(const rer_network *network, int64_t rows);
 void rer_network_errors(const rer_network *network, const float *w, const float *x, int64_t rows, float *out,
-                        int64_t out_stride, void *scratch, const rer_kernels *kernels);
+                        int64_t out_stride, rer_scratch scratch, const rer_kernels *kernels);
 
 /* The layout loss alone: codes z [2B, Z] -> loss, and its gradient dz [2B, Z]. */
 double rer_layout_loss_f32(const float *z, int64_t B, int64_t Z, const rer_loss_settings *settings,

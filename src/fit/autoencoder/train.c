@@ -45,6 +45,7 @@ typedef struct trainee {
     int64_t *met;                  /* [n]: ... this is `steps` */
     int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
     void *scratch;
+    int64_t scratch_bytes;
 } trainee;
 
 /* Draws in random order; a class without edges is drawn row by row, each with itself. */
@@ -143,7 +144,8 @@ static rer_status run_report(trainee *self, rer_trained *trained, int64_t first,
                            .negatives = self->negatives};
         trained->rows += self->distinct;
         rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->adam.w, self->batch,
-                                             self->training->batch, &draws, self->g, self->scratch, kernels);
+                                             self->training->batch, &draws, self->g,
+                                             rer_scratch_over(self->scratch, self->scratch_bytes), kernels);
         if (!isfinite(loss.total))
             return rer_fail(error, RER_BAD_INPUT,
                             "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
@@ -160,6 +162,7 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 {
     const rer_network *network = &self->training->network;
     int64_t B = self->training->batch, P = network->parameters;
+    self->scratch_bytes = rer_network_scratch_f32(network, B);
     rer_room rooms[] = {
         RER_ROOM(self->adam.m, P),
         RER_ROOM(self->adam.v, P),
@@ -170,7 +173,7 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
         RER_ROOM(self->met, n),
         RER_ROOM(self->shuffled, RER_NEGATIVES * B),
         RER_ROOM(self->negatives, RER_NEGATIVES * B),
-        {&self->scratch, rer_network_scratch_f32(network, B), 1},
+        {&self->scratch, self->scratch_bytes, 1},
     };
     return rer_allocate_all(rooms, RER_COUNT(rooms), "a network and its batch", error);
 }

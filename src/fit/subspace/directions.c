@@ -22,6 +22,7 @@ typedef struct fit_pass {
     int count;
     int32_t most; /* the last of them */
     float *own;   /* [N, count] */
+    int64_t scratch;
 } fit_pass;
 
 typedef struct fit_scratch {
@@ -44,28 +45,21 @@ static int64_t rows_kept(const fit_pass *pass)
     return rer_max(rer_min(largest, pass->run->D), rer_min(largest, RER_BLOCK));
 }
 
-static int64_t scratch_bytes(const fit_pass *pass)
-{
-    int64_t largest = rer_fold_largest(pass->plan), D = pass->run->D, m = rer_min(largest, D), most = pass->most;
-    int64_t doubles = rows_kept(pass) * D + m * m + most * m + D + most * D + 2 * most + RER_BLOCK * most;
-    return 8 * (2 * largest + doubles) + 4 * D + rer_gather_scratch(pass->run) + 11 * 64;
-}
-
-static fit_scratch lay_out(const fit_pass *pass, void *memory)
+static fit_scratch lay_out(const fit_pass *pass, rer_scratch *scratch)
 {
     int64_t largest = rer_fold_largest(pass->plan), D = pass->run->D, m = rer_min(largest, D), most = pass->most;
     fit_scratch parts;
-    parts.rows = rer_carve(&memory, 8 * 2 * largest);
-    parts.t = rer_carve(&memory, 8 * rows_kept(pass) * D);
-    parts.square = rer_carve(&memory, 8 * m * m);
-    parts.vectors = rer_carve(&memory, 8 * most * m);
-    parts.values = rer_carve(&memory, 8 * most);
-    parts.mean = rer_carve(&memory, 8 * D);
-    parts.basis = rer_carve(&memory, 8 * most * D);
-    parts.shift = rer_carve(&memory, 8 * most);
-    parts.q = rer_carve(&memory, 8 * RER_BLOCK * most);
-    parts.x = rer_carve(&memory, 4 * D);
-    parts.read = memory;
+    parts.rows = rer_take(scratch, 2 * largest, sizeof *parts.rows);
+    parts.t = rer_take(scratch, rows_kept(pass) * D, sizeof *parts.t);
+    parts.square = rer_take(scratch, m * m, sizeof *parts.square);
+    parts.vectors = rer_take(scratch, most * m, sizeof *parts.vectors);
+    parts.values = rer_take(scratch, most, sizeof *parts.values);
+    parts.mean = rer_take(scratch, D, sizeof *parts.mean);
+    parts.basis = rer_take(scratch, most * D, sizeof *parts.basis);
+    parts.shift = rer_take(scratch, most, sizeof *parts.shift);
+    parts.q = rer_take(scratch, RER_BLOCK * most, sizeof *parts.q);
+    parts.x = rer_take(scratch, D, sizeof *parts.x);
+    parts.read = rer_take(scratch, rer_gather_scratch(pass->run), 1);
     return parts;
 }
 
@@ -237,23 +231,18 @@ static void keep_model(const fit_pass *pass, const fit_scratch *parts, int32_t c
 {
     rer_subspace *subspace = pass->subspace;
     int64_t D = subspace->D;
-    bool in_double = pass->centroid->in_double;
+    const rer_real *real = rer_subspace_real(subspace);
     for (int64_t d = 0; d < D; d++)
         subspace->center[c * D + d] = subspace->reference[c * D + d] + parts->mean[d];
     for (int64_t j = 0; j < pass->most; j++)
-        for (int64_t d = 0; d < D; d++) {
-            int64_t to = (j * subspace->C + c) * D + d;
-            if (in_double)
-                ((double *)subspace->basis)[to] = parts->basis[j * D + d];
-            else
-                ((float *)subspace->basis)[to] = (float)parts->basis[j * D + d];
-        }
+        real->from_double(rer_real_at(real, subspace->basis, (j * subspace->C + c) * D), parts->basis + j * D, D);
 }
 
 static rer_status fit_task(void *context, int64_t item, void *memory, rer_error *error)
 {
     const fit_pass *pass = context;
-    fit_scratch parts = lay_out(pass, memory);
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    fit_scratch parts = lay_out(pass, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (!task.is_model && (task.n_fit == 0 || task.n_held == 0))
         return RER_OK; /* a row alone in its class has no fit without it */
@@ -290,15 +279,18 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
     if (status == RER_OK)
         status = rer_allocate(&subspace->center, run->C, run->D * (int64_t)sizeof(double), "class means", error);
     if (status == RER_OK)
-        status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C, run->D * rer_subspace_real(subspace),
-                              "principal directions", error);
+        status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C,
+                              run->D * (int64_t)rer_subspace_real(subspace)->size, "principal directions", error);
     if (status == RER_OK) {
+        rer_scratch measure = {0};
+        (void)lay_out(&pass, &measure);
+        pass.scratch = measure.used;
         rer_job job = {
             .stage = "fitting subspaces",
             .from = .45,
             .to = .5,
             .items = rer_fold_tasks(&plan),
-            .scratch = scratch_bytes(&pass),
+            .scratch = pass.scratch,
             .work = fit_task,
             .context = &pass,
         };

@@ -216,7 +216,7 @@ static rer_model as_centroid(const rer_model *model)
 
 static rer_dtype basis_type(const rer_subspace *subspace)
 {
-    return rer_subspace_real(subspace) == (int64_t)sizeof(double) ? RER_F64 : RER_F32;
+    return rer_centroid_of(subspace->metric)->in_double ? RER_F64 : RER_F32;
 }
 
 static void save(const rer_model *model, rer_tensors *tensors)

@@ -4,6 +4,7 @@
 #define RER_SUBSPACE_H
 
 #include "fit/centroid.h"
+#include "fit/real.h"
 
 /* Tables over pairs of classes are kept up to this many values; above, they are made for each block. */
 #define RER_SUBSPACE_TABLE_MAX (1 << 25)
@@ -26,9 +27,9 @@ typedef struct rer_subspace {
     void *pair_shift;  /* [rank, C + 1, C] V_jk . (u_c - w_k), likewise */
 } rer_subspace;
 
-static inline int64_t rer_subspace_real(const rer_subspace *subspace) /* bytes of a value */
+static inline const rer_real *rer_subspace_real(const rer_subspace *subspace)
 {
-    return rer_centroid_of(subspace->metric)->in_double ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return rer_real_of(rer_centroid_of(subspace->metric)->in_double);
 }
 
 /* directions.c. Fits every class with ranks[count - 1] directions (ascending), and every fold:
@@ -44,8 +45,8 @@ void rer_subspace_clear_tables(rer_subspace *subspace); /* frees what finish mad
 /* rows.c: the functions of the reconstructor (fit/model.h). */
 int64_t rer_subspace_scratch(const rer_model *model, int64_t rows);
 void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_block *block, bool left_out,
-                          void *scratch);
+                          rer_scratch scratch);
 void rer_subspace_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
-                         int32_t classes, float *d2, void *scratch);
+                         int32_t classes, float *d2, rer_scratch scratch);
 
 #endif

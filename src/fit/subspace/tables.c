@@ -32,25 +32,20 @@ void rer_subspace_clear_tables(rer_subspace *subspace)
     subspace->pair_norm = subspace->pair_shift = NULL;
 }
 
-/* to[0..count-1], in the precision of scoring, from double. */
+/* to[at..], in the precision of scoring, from double. */
 static void put_reals(const rer_subspace *subspace, void *to, int64_t at, const double *values, int64_t count)
 {
-    if (rer_subspace_real(subspace) == (int64_t)sizeof(double))
-        memcpy((double *)to + at, values, (size_t)count * sizeof *values);
-    else
-        for (int64_t i = 0; i < count; i++)
-            ((float *)to)[at + i] = (float)values[i];
+    const rer_real *real = rer_subspace_real(subspace);
+    real->from_double(rer_real_at(real, to, at), values, count);
 }
 
 /* out [C, D]: direction j of all classes, in double. */
 static void get_directions(const rer_subspace *subspace, int64_t j, double *out)
 {
+    const rer_real *real = rer_subspace_real(subspace);
     int64_t count = subspace->C * subspace->D;
-    if (rer_subspace_real(subspace) == (int64_t)sizeof(double))
-        memcpy(out, (const double *)subspace->basis + j * count, (size_t)count * sizeof *out);
-    else
-        for (int64_t i = 0; i < count; i++)
-            out[i] = (double)((const float *)subspace->basis)[j * count + i];
+    for (int64_t i = 0; i < count; i++)
+        out[i] = real->get(subspace->basis, j * count + i);
 }
 
 static double dot(const double *a, const double *b, int64_t n)
@@ -63,8 +58,8 @@ static double dot(const double *a, const double *b, int64_t n)
 
 static rer_status allocate_tables(rer_subspace *subspace, bool pairs, rer_error *error)
 {
-    int64_t C = subspace->C, rank = subspace->rank, real = rer_subspace_real(subspace);
-    bool in_double = real == (int64_t)sizeof(double);
+    int64_t C = subspace->C, rank = subspace->rank, real = (int64_t)rer_subspace_real(subspace)->size;
+    bool in_double = rer_centroid_of(subspace->metric)->in_double;
     rer_room rooms[] = {{&subspace->center_norm, C, real},
                         {&subspace->lift, rank * C, real},
                         {&subspace->pair_norm, (C + 1) * C, real},

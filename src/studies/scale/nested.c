@@ -31,6 +31,7 @@ typedef struct subset_pass {
     float *norms; /* [count, C] |v_k|^2 */
     float *pairs; /* [count, C, C] m_ck; NULL past RER_CENTROID_PAIRS_MAX: made for each block */
     rer_nested_sums *sums;
+    int64_t scratch;
 } subset_pass;
 
 void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C)
@@ -182,29 +183,22 @@ typedef struct subset_scratch {
     float *u_own;           /* [rows, D] u of each row's class; only without pairs */
     float *m;               /* [rows, tile], likewise */
     float *d2;              /* [rows, tile] */
-    void *centroid;         /* the centroid's own */
-    void *block;
+    rer_scratch centroid;   /* the centroid's own */
+    rer_block block;
 } subset_scratch;
 
-static int64_t scratch_bytes(const subset_pass *pass)
+static subset_scratch lay_out(const subset_pass *pass, rer_scratch *scratch)
 {
     int64_t rows = rer_min(RER_BLOCK, pass->run->N);
-    int64_t bytes = (int64_t)sizeof(subset_scratch) + rows * (int64_t)sizeof(rer_row_errors) +
-                    rows * (2 * pass->D + 2 * pass->tile) * (int64_t)sizeof(float);
-    return bytes + rer_centroid_scratch(pass->centroid, rows) + rer_block_scratch(pass->run) + 9 * 64;
-}
-
-static subset_scratch *lay_out(const subset_pass *pass, void *memory)
-{
-    int64_t rows = rer_min(RER_BLOCK, pass->run->N), real = (int64_t)sizeof(float);
-    subset_scratch *parts = rer_carve(&memory, sizeof *parts);
-    parts->errors = rer_carve(&memory, rows * (int64_t)sizeof(rer_row_errors));
-    parts->t = rer_carve(&memory, rows * pass->D * real);
-    parts->u_own = rer_carve(&memory, rows * pass->D * real);
-    parts->m = rer_carve(&memory, rows * pass->tile * real);
-    parts->d2 = rer_carve(&memory, rows * pass->tile * real);
-    parts->centroid = rer_carve(&memory, rer_centroid_scratch(pass->centroid, rows));
-    parts->block = memory;
+    subset_scratch parts = {0};
+    (void)rer_take(scratch, 1, sizeof parts);
+    parts.errors = rer_take(scratch, rows, sizeof *parts.errors);
+    parts.t = rer_take(scratch, rows * pass->D, sizeof *parts.t);
+    parts.u_own = rer_take(scratch, rows * pass->D, sizeof *parts.u_own);
+    parts.m = rer_take(scratch, rows * pass->tile, sizeof *parts.m);
+    parts.d2 = rer_take(scratch, rows * pass->tile, sizeof *parts.d2);
+    parts.centroid = rer_take_part(scratch, rer_centroid_scratch(pass->centroid, rows));
+    parts.block = rer_block_take(pass->run, scratch);
     return parts;
 }
 
@@ -281,14 +275,14 @@ static void score_tile(const subset_pass *pass, const rer_block *block, const re
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const subset_pass *pass = context;
-    subset_scratch *parts = lay_out(pass, memory);
-    rer_block block;
-    void *cursor = parts->block;
-    rer_status status = rer_block_load(&block, pass->run, &pass->whole->normalizer, item, &cursor, error);
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    subset_scratch *parts = memory;
+    *parts = lay_out(pass, &scratch);
+    rer_block block = parts->block;
+    rer_status status = rer_block_read(&block, pass->run, &pass->whole->normalizer, item, error);
     if (status != RER_OK)
         return status;
     const rer_row_terms *terms = prepare_block(pass, &block, parts);
-    memset(parts->sums, 0, sizeof parts->sums);
     for (int s = 0; s < pass->subsets->count; s++) {
         for (int64_t i = 0; i < block.count; i++)
             parts->errors[i] = rer_row_errors_none();
@@ -356,12 +350,15 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *subsets, co
         status = sum_rows(&pass, error);
     if (status == RER_OK)
         status = make_tables(&pass, error);
+    rer_scratch measure = {0};
+    (void)lay_out(&pass, &measure);
+    pass.scratch = measure.used;
     rer_job job = {
         .stage = "scoring",
         .from = .2,
         .to = 1,
         .items = rer_run_blocks(run),
-        .scratch = scratch_bytes(&pass),
+        .scratch = pass.scratch,
         .work = score_block,
         .commit = commit_block,
         .context = &pass,
