@@ -64,19 +64,14 @@ static void free_scratch(kmeans_scratch *scratch)
 
 static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K, int64_t D, rer_error *error)
 {
-    rer_status status = rer_allocate(&scratch->label, n, sizeof(int32_t), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->d2, n, sizeof(float), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->tile, rer_min(n, RER_BLOCK) * K, sizeof(float), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->norm, K, sizeof(float), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->sum, K * D, sizeof(double), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->size, K, sizeof(int64_t), "clusters", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch->candidate, n, sizeof(float), "clusters", error);
+    const rer_room rooms[] = {RER_ROOM(scratch->label, n),
+                              RER_ROOM(scratch->d2, n),
+                              RER_ROOM(scratch->tile, rer_min(n, RER_BLOCK) * K),
+                              RER_ROOM(scratch->norm, K),
+                              RER_ROOM(scratch->sum, K * D),
+                              RER_ROOM(scratch->size, K),
+                              RER_ROOM(scratch->candidate, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     return status;
 }
 
