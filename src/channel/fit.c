@@ -16,6 +16,7 @@
 
 #include "core/core.h"
 #include "stats/minimize.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -58,11 +59,6 @@ typedef struct channel_fit {
     int64_t scratch; /* of the job under way */
 } channel_fit;
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static double logit(double p)
 {
     return log(p / (1 - p));
@@ -79,14 +75,14 @@ static void set_channel(channel_fit *fit, const double *x)
     for (int j = 0; j < fit->kinds; j++)
         channel->weight[fit->kind[j]] = exp(fmin(x[j], 80));
     const double *share = x + fit->kinds, *beta = share + SHARES;
-    channel->sharpness = MOST_LAMBDA * logistic(share[LOGIT_LAMBDA]);
-    channel->blur = logistic(share[LOGIT_BLUR]);
-    channel->likeness = fit->pairs ? logistic(share[LOGIT_LIKENESS]) : 0;
+    channel->sharpness = MOST_LAMBDA * rer_logistic(share[LOGIT_LAMBDA]);
+    channel->blur = rer_logistic(share[LOGIT_BLUR]);
+    channel->likeness = fit->pairs ? rer_logistic(share[LOGIT_LIKENESS]) : 0;
     for (int32_t k = 0; k < channel->C; k++)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
     if (channel->counts != NULL || channel->right == NULL)
         return;
-    channel->uniform = fmax(logistic(share[LOGIT_UNIFORM]), LEAST_UNIFORM);
+    channel->uniform = fmax(rer_logistic(share[LOGIT_UNIFORM]), LEAST_UNIFORM);
     for (int32_t k = 0; k < channel->C; k++)
         channel->right[k] = (float)(1 - channel->uniform);
 }
@@ -199,7 +195,8 @@ static void add_priors(channel_fit *fit, const double *x)
     const double *at = x + fit->kinds;
     for (int j = 0; j < fit->kinds; j++)
         gradient[j] *= channel->weight[fit->kind[j]];
-    double lambda = logistic(at[LOGIT_LAMBDA]), few[] = {logistic(at[LOGIT_BLUR]), logistic(at[LOGIT_LIKENESS])};
+    double lambda = rer_logistic(at[LOGIT_LAMBDA]),
+           few[] = {rer_logistic(at[LOGIT_BLUR]), rer_logistic(at[LOGIT_LIKENESS])};
     share[LOGIT_LAMBDA] = share[LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
     fit->value -= log(fmax(lambda, 1e-300)) + log(fmax(1 - lambda, 1e-300));
     for (int j = 0; j < 2; j++) {
@@ -392,12 +389,6 @@ static rer_status move_rates(channel_fit *fit, int steps, double cost, rer_error
 
 /* ---- 1. starts --------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* t at which the two nearest classes of a median row are SHARP nats apart. */
 static rer_status sharp_weight(double *weight, const rer_channel_sample *sample, rer_error *error)
 {
@@ -415,7 +406,7 @@ static rer_status sharp_weight(double *weight, const rer_channel_sample *sample,
         }
         gap[i] = second - first;
     }
-    qsort(gap, (size_t)sample->rows, sizeof *gap, compare);
+    rer_sort_floats(gap, sample->rows);
     double typical = (double)gap[sample->rows / 2];
     for (int64_t i = sample->rows / 2; !(typical > 0) && i < sample->rows; i++)
         typical = (double)gap[i]; /* half the rows and more lie between classes */
@@ -587,7 +578,7 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
             for (int32_t k = 0; k < sample->C; k++)
                 least[i] = fminf(least[i], sample->value[j][i * sample->C + k]);
         }
-        qsort(least, (size_t)sample->rows, sizeof *least, compare);
+        rer_sort_floats(least, sample->rows);
         channel->edge[j] = (double)least[rer_max(0, sample->rows - 1 - rer_max(1, sample->rows / 100))];
     }
     free(least);

@@ -68,10 +68,10 @@ static rer_status write_text(rer_output *output, const char *path, rer_putter *p
     return status == RER_OK ? rer_output_finish(output, error) : status;
 }
 
-rer_status rer_file_write(const char *path, rer_putter *put, const void *what, rer_error *error)
+rer_status rer_file_write(const char *path, rer_putter *put, const void *what, int which, rer_error *error)
 {
     rer_output output = {0};
-    rer_status status = write_text(&output, path, put, what, 0, error);
+    rer_status status = write_text(&output, path, put, what, which, error);
     if (status == RER_OK)
         status = rer_output_commit(&output, error);
     rer_output_discard(&output);

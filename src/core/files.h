@@ -8,7 +8,7 @@
 /* Puts a whole text. Failures stick to the writer (rer_writer_ok). `which`: of several that one function serves. */
 typedef void rer_putter(rer_writer *writer, const void *what, int which);
 
-rer_status rer_file_write(const char *path, rer_putter *put, const void *what, rer_error *error);
+rer_status rer_file_write(const char *path, rer_putter *put, const void *what, int which, rer_error *error);
 /* Without the last line's end. free() it. */
 rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_error *error);
 

@@ -40,4 +40,15 @@ static inline double rer_random_uniform(int64_t seed, rer_purpose purpose, uint6
     return (double)(rer_random_bits(seed, purpose, a, b) >> 11) * 0x1p-53;
 }
 
+/* Fisher and Yates: a random order of rows [n], from the order that they have. */
+static inline void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, rer_purpose purpose, uint64_t key)
+{
+    for (int64_t i = n - 1; i > 0; i--) {
+        double u = rer_random_uniform(seed, purpose, key, (uint64_t)i);
+        int64_t j = (int64_t)(u * (double)(i + 1)), kept = rows[i];
+        rows[i] = rows[j];
+        rows[j] = kept;
+    }
+}
+
 #endif

@@ -209,6 +209,16 @@ void rer_put_base64(rer_writer *writer, const unsigned char *bytes, int64_t coun
     }
 }
 
+void rer_put_npy_header(rer_writer *writer, char kind, int64_t size, int32_t rank, const int64_t *shape)
+{
+    const char order = size == 1 || kind == 'S' ? '|' : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? '>' : '<';
+    char descr[32];
+    (void)snprintf(descr, sizeof descr, "%c%c%lld", order, kind, (long long)(kind == 'U' ? size / 4 : size));
+    flush(writer);
+    if (writer->status == RER_OK)
+        writer->status = rer_output_npy_header(writer->output, descr, false, rank, shape, writer->error);
+}
+
 /* ---- cells of a .csv -------------------------------------------------------------------------- */
 
 static void put_quoted(rer_writer *writer, const char *text)

@@ -53,6 +53,10 @@ void rer_csv_bool(rer_writer *writer, bool value);
 void rer_csv_integers(rer_writer *writer, const int64_t *values, int64_t count); /* in one cell, blanks between */
 void rer_csv_end(rer_writer *writer);
 
+/* The header of a .npy in native byte order: kind 'f', 'i', 'u', 'S' or 'U', items of `size` bytes, shape [rank]; the
+ * data follow by rer_put_bytes. */
+void rer_put_npy_header(rer_writer *writer, char kind, int64_t size, int32_t rank, const int64_t *shape);
+
 /* The shortest text of at most 9 digits that reads back as the same float32; returns its length. */
 int rer_format_number(char *out, float value);
 

@@ -10,6 +10,7 @@
 #include "detect/confident.h"
 
 #include "run/class_rows.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -134,35 +135,22 @@ static rer_status count_guesses(judging *j, int32_t c, int64_t *counts, int64_t 
     return status;
 }
 
-typedef struct rest {
-    double value;  /* what rounding took away */
-    int64_t place; /* of the cell */
-} rest;
-
-static int by_rest(const void *left, const void *right)
-{
-    const rest *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
-
 /* Rounds the cells of a class so that their sum is kept: where it is not, the cells that rounding has
  * moved furthest go the other way. `rests` has room for them. */
-static void round_cells(rer_joint_cell *cells, const double *values, int64_t count, rest *rests)
+static void round_cells(rer_joint_cell *cells, const double *values, int64_t count, rer_ranked *rests)
 {
     double sum = 0;
     int64_t total = 0;
     for (int64_t i = 0; i < count; i++) {
         cells[i].count = (int64_t)rint(values[i]);
-        rests[i] = (rest){values[i] - (double)cells[i].count, i};
+        rests[i] = (rer_ranked){values[i] - (double)cells[i].count, i};
         sum += values[i];
         total += cells[i].count;
     }
     int64_t missing = (int64_t)rint(sum) - total;
     if (missing == 0)
         return;
-    qsort(rests, (size_t)count, sizeof *rests, by_rest);
+    rer_sort_ranked(rests, count);
     for (int64_t i = 0; i < count && missing > 0; i++, missing--)
         cells[rests[count - 1 - i].place].count++;
     for (int64_t i = 0; i < count && missing < 0; i++, missing++)
@@ -174,7 +162,7 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
 {
     rer_confident *out = j->out;
     double *values = NULL, total = (double)j->classes.start[j->run->C];
-    rest *rests = NULL;
+    rer_ranked *rests = NULL;
     int64_t kept = 0, *start = j->cell_start;
     rer_status status = rer_allocate(&values, out->n_joint, sizeof *values, "the joint", error);
     if (status == RER_OK)

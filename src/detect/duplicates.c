@@ -11,6 +11,7 @@
 #include "detect/duplicates.h"
 
 #include "detect/pairs.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -104,12 +105,6 @@ static rer_status commit_near(void *context, int64_t item, void *scratch, rer_er
     return RER_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static double to_degrees(double square)
 {
     return 2 * asin(fmin(1, sqrt(square) / 2)) / DEGREE;
@@ -123,7 +118,7 @@ static double choose_angle(search *s)
             s->nearest[n++] = s->nearest[i];
     if (n == 0)
         return ANGLE_LEAST;
-    qsort(s->nearest, (size_t)n, sizeof *s->nearest, compare);
+    rer_sort_floats(s->nearest, n);
     double q75 = to_degrees((double)s->nearest[(int64_t)(.75 * (double)(n - 1))]);
     double q95 = to_degrees((double)s->nearest[(int64_t)(.95 * (double)(n - 1))]);
     double spread = q75 > 0 ? log(q95 / q75) / .970 : 0;

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "detect/detect.h"
 #include "run/class_rows.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -76,12 +77,6 @@ static float score_row(bool *outvoted, const rounds *r, int64_t round, int64_t r
     return (float)(length > 0 ? own / sqrt(length) : 1);
 }
 
-static int by_size(const void *left, const void *right)
-{
-    float a = *(const float *)left, b = *(const float *)right;
-    return a < b ? -1 : a > b;
-}
-
 /* Flags the share `wrong` of a class with the lowest scores: all up to the quantile, which is interpolated. */
 static void flag_lowest(round_scores *made, const rounds *r, int32_t c)
 {
@@ -92,7 +87,7 @@ static void flag_lowest(round_scores *made, const rounds *r, int32_t c)
             made->sorted[n++] = made->score[rows[i]];
     if (n == 0)
         return;
-    qsort(made->sorted, (size_t)n, sizeof *made->sorted, by_size);
+    rer_sort_floats(made->sorted, n);
     double place = r->wrong[c] * (double)(n - 1), below = floor(place);
     int64_t at = (int64_t)below, next = rer_min(at + 1, n - 1);
     double bar = (double)made->sorted[at] + (place - below) * (double)(made->sorted[next] - made->sorted[at]);

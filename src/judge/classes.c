@@ -1,6 +1,7 @@
 /* What the classes are taken for: confused pairs, error rate and entropy of given -> predicted,
  * and each class's own numbers. */
 #include "judge/judge.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,7 +112,7 @@ static void sum_classes(rer_result *result, int64_t *scored)
         scored[c]++;
         class->chi += rer_chi((double)result->own[row], (double)result->other[row]);
         class->own_error += (double)result->own[row];
-        class->noise_rate += 1 / (1 + exp(-(double)result->logit[row]));
+        class->noise_rate += rer_logistic((double)result->logit[row]);
     }
     for (int32_t c = 0; c < result->C; c++) {
         rer_class_summary *class = &result->classes[c];

@@ -8,6 +8,7 @@
 #include "stats/bootstrap.h"
 #include "judge/judge.h"
 #include "score/spreads.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static void sum_group_rows(const detail_run *run, rer_grouping grouping)
         groups[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
         groups[g].chi += chi_of(result, row);
         groups[g].error_rate += rer_predicted(result, row) != result->given[row];
-        groups[g].noise_rate += 1 / (1 + exp(-(double)result->logit[row]));
+        groups[g].noise_rate += rer_logistic((double)result->logit[row]);
         groups[g].own_error += (double)result->own[row];
     }
     for (int32_t g = 0; g < groups_of(run->details, grouping); g++) {
@@ -379,35 +380,21 @@ const rer_pair_detail *rer_result_pair_detail(const rer_result *result, int inde
 
 /* ---- extremes ------------------------------------------------------------------------------- */
 
-typedef struct ranked_row {
-    double chi;
-    int64_t row;
-} ranked_row;
-
-static int by_chi(const void *left, const void *right)
-{
-    const ranked_row *a = left, *b = right;
-    if (a->chi != b->chi)
-        return a->chi < b->chi ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
 rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
                         rer_error *error)
 {
-    ranked_row *ranked = NULL;
+    rer_ranked *ranked = NULL;
     int64_t n = 0;
     rer_status status = rer_allocate(&ranked, result->N, sizeof *ranked, "ratios", error);
     if (status != RER_OK)
         return status;
     for (int64_t row = 0; row < result->N; row++)
         if (is_scored(result, row))
-            ranked[n++] = (ranked_row){hardest ? -chi_of(result, row) : chi_of(result, row), row};
-    if (n > 0)
-        qsort(ranked, (size_t)n, sizeof *ranked, by_chi);
+            ranked[n++] = (rer_ranked){hardest ? -chi_of(result, row) : chi_of(result, row), row};
+    rer_sort_ranked(ranked, n);
     *found = rer_max(0, rer_min(count, n));
     for (int64_t i = 0; i < *found; i++)
-        rows[i] = ranked[i].row;
+        rows[i] = ranked[i].place;
     free(ranked);
     return RER_OK;
 }

@@ -1,6 +1,7 @@
 /* The judgement, in steps: probability of each label, ratios and their moments, noise rate,
  * threshold or budget and the flags, classes and pairs, notes. One thread: O(N) simple work. */
 #include "judge/judge.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -87,11 +88,6 @@ static void set_ratios(rer_result *result, const rer_ratio_sums *sums)
  * first of them, 2 four of the five files as well (docs/detection.md). */
 #define ODDS_UNSURE 4.0
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 static void set_noise_rate(rer_result *result)
 {
     rer_summary *summary = &result->summary;
@@ -100,7 +96,7 @@ static void set_noise_rate(rer_result *result)
     for (int64_t row = 0; row < result->N; row++)
         if (has_ratio(result, row)) {
             for (int i = 0; i < 3; i++)
-                sum[i] += logistic((double)result->logit[row] + shift[i]);
+                sum[i] += rer_logistic((double)result->logit[row] + shift[i]);
             n++;
         }
     double judged = n > 0 ? (double)n : NAN;
@@ -119,7 +115,7 @@ static void flag_above(rer_result *result, double threshold, bool on_chi)
     for (int64_t row = 0; row < result->N; row++) {
         if (!has_ratio(result, row))
             continue;
-        double value = on_chi ? chi_of(result, row) : logistic((double)result->logit[row]);
+        double value = on_chi ? chi_of(result, row) : rer_logistic((double)result->logit[row]);
         if (value > threshold) {
             result->flags[row] |= RER_FLAG_ISSUE;
             summary->n_issues++;
@@ -181,7 +177,7 @@ static double sum_flagged(const rer_result *result)
     double sum = 0;
     for (int64_t row = 0; row < result->N; row++)
         if ((result->flags[row] & RER_FLAG_ISSUE) != 0)
-            sum += logistic((double)result->logit[row]);
+            sum += rer_logistic((double)result->logit[row]);
     return sum;
 }
 

@@ -12,6 +12,7 @@
  * margins as weak as that: the first sign flags only rows that are also in the last TAIL of all margins.
  * Medians and shares come from at most SAMPLE rows, evenly spread: O(N). */
 #include "judge/judge.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -32,12 +33,6 @@ static double best_error(const rer_result *result, int64_t row)
 {
     double own = (double)result->own[row], other = (double)result->other[row];
     return own < other ? own : other; /* no own error: NaN, the other */
-}
-
-static int compare(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
 }
 
 /* Value of the ascending values [n] at share 0..1. */
@@ -66,7 +61,7 @@ static int64_t gather(float *values, const rer_result *result, const rer_scores 
         if (!isnan(value))
             values[n++] = value;
     }
-    qsort(values, (size_t)n, sizeof *values, compare);
+    rer_sort_floats(values, n);
     return n;
 }
 
@@ -79,7 +74,7 @@ static bool set_scale(outlier_scale *scale, const rer_result *result, const rer_
     scale->center = at_share(work, n, .5);
     for (int64_t i = 0; i < n; i++)
         work[i] = fabsf(work[i] - (float)scale->center);
-    qsort(work, (size_t)n, sizeof *work, compare);
+    rer_sort_floats(work, n);
     scale->spread = 1.4826 * at_share(work, n, .5);
     n = gather(work, result, scores, MARGIN);
     scale->tail = n > 0 ? at_share(work, n, 1 - TAIL) : INFINITY;

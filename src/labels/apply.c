@@ -6,7 +6,7 @@
  * 3. What was decided is written in the form of the file of labels. */
 #include "labels/label_file.h"
 #include "core/options.h"
-#include "core/writer.h"
+#include "core/files.h"
 #include "source/csv_rows.h"
 #include "source/texts.h"
 
@@ -261,12 +261,10 @@ static rer_status open_labels(application *a, const rer_apply_files *files, rer_
         status = rer_labels_rename(labels, files->class_names, error);
     if (status == RER_OK)
         status = name_classes(a, files->class_names, error);
+    const rer_room rooms[] = {RER_ROOM(a->codes, labels->N), RER_ROOM(a->weights, labels->N),
+                              RER_ROOM(a->seen, labels->N)};
     if (status == RER_OK)
-        status = rer_allocate(&a->codes, labels->N, sizeof *a->codes, "labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&a->weights, labels->N, sizeof *a->weights, "weights", error);
-    if (status == RER_OK)
-        status = rer_allocate(&a->seen, labels->N, 1, "rows", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error);
     if (status != RER_OK)
         return status;
     a->checksum = rer_labels_checksum(labels);
@@ -282,11 +280,9 @@ static rer_status check_results(const application *a, const char *folder, rer_er
 {
     json_error_t failure;
     char *path = NULL, text[64] = "";
-    int64_t size = (int64_t)strlen(folder) + 32;
-    rer_status status = rer_allocate(&path, size, 1, "a file name", error);
+    rer_status status = rer_join_path(&path, folder, "summary.json", error);
     if (status != RER_OK)
         return status;
-    (void)snprintf(path, (size_t)size, "%s/summary.json", folder);
     json_t *root = json_load_file(path, 0, &failure);
     if (root == NULL)
         status = rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s); give the folder that rer analyze --out wrote",
@@ -302,29 +298,18 @@ static rer_status check_results(const application *a, const char *folder, rer_er
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
-static rer_status write_weights(const application *a, const char *path, rer_error *error)
+static void put_weights(rer_writer *writer, const void *what, int is_text)
 {
-    rer_output output = {0};
-    rer_writer writer;
+    const application *a = what;
     int64_t N = a->file.labels.N;
-    rer_status status = rer_output_open(&output, path, error);
-    if (status == RER_OK && rer_path_is_text_output(path)) {
-        rer_writer_start(&writer, &output, error);
-        for (int64_t row = 0; row < N; row++) {
-            rer_put_number(&writer, (double)a->weights[row]);
-            rer_put(&writer, "\n");
-        }
-        status = rer_writer_end(&writer);
-    } else if (status == RER_OK) {
-        status =
-            rer_output_npy_header(&output, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ">f4" : "<f4", false, 1, &N, error);
-        if (status == RER_OK)
-            status = rer_output_write(&output, a->weights, N * (int64_t)sizeof *a->weights, error);
+    if (!is_text) {
+        rer_put_npy_header(writer, 'f', sizeof *a->weights, 1, &N);
+        rer_put_bytes(writer, (const char *)a->weights, N * (int64_t)sizeof *a->weights);
     }
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
-    rer_output_discard(&output);
-    return status;
+    for (int64_t row = 0; is_text && row < N; row++) {
+        rer_csv_number(writer, (double)a->weights[row]);
+        rer_csv_end(writer);
+    }
 }
 
 static rer_status check_files(const rer_apply_files *files, rer_error *error)
@@ -361,16 +346,15 @@ static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files
     if (status == RER_OK && is_automatic)
         status = check_results(&a, files->decisions, error);
     if (status == RER_OK && is_automatic)
-        status = rer_allocate(&samples, (int64_t)strlen(files->decisions) + 32, 1, "a file name", error);
-    if (samples != NULL) {
-        (void)snprintf(samples, strlen(files->decisions) + 32, "%s/samples.csv", files->decisions);
+        status = rer_join_path(&samples, files->decisions, "samples.csv", error);
+    if (samples != NULL)
         a.table = samples;
-    }
     if (status == RER_OK)
         status = read_table(&a, error);
     if (status == RER_OK)
-        status = files->out != NULL ? rer_label_file_write(files->out, &a.file, a.codes, error)
-                                    : write_weights(&a, files->weights, error);
+        status = files->out != NULL
+                     ? rer_label_file_write(files->out, &a.file, a.codes, error)
+                     : rer_file_write(files->weights, put_weights, &a, rer_path_is_text_output(files->weights), error);
     *summary = a.summary;
     free_application(&a);
     free(samples);

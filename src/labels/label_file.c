@@ -3,7 +3,7 @@
  * Whatever a label looks like in the file, a row that becomes class k gets the bytes of the first row that
  * is of class k: types, widths and spellings stay as they were. */
 #include "labels/label_file.h"
-#include "core/writer.h"
+#include "core/files.h"
 #include "source/formats.h"
 #include "source/texts.h"
 
@@ -81,68 +81,61 @@ static void put_no_label(char *item, rer_dtype dtype, int64_t size)
         memcpy(item, &wide, sizeof wide);
 }
 
+typedef struct relabelled {
+    const rer_label_file *file;
+    int64_t *source; /* [N] */
+    bool drops;      /* some row loses its label */
+} relabelled;
+
 /* Unsigned integers as int64, which has a -1. */
-static rer_status write_as_signed(rer_output *output, const rer_array *array, const int64_t *source, rer_error *error)
+static void put_as_signed(rer_writer *writer, const rer_array *array, const int64_t *source)
 {
-    int64_t N = array->shape[0], *values = NULL; /* [3, N]: values, scratch, what is written */
+    int64_t N = array->shape[0], *values = NULL, *out = NULL; /* [2, N]: values, scratch; [N] */
     bool *missing = NULL;
-    rer_status status = rer_allocate(&values, 3 * N, sizeof *values, "labels", error);
+    const rer_room rooms[] = {RER_ROOM(values, 2 * N), RER_ROOM(out, N), RER_ROOM(missing, N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", writer->error);
     if (status == RER_OK)
-        status = rer_allocate(&missing, N, sizeof *missing, "labels", error);
-    if (status == RER_OK)
-        status = rer_array_integers(array, 0, N, values, missing, values + N, error);
+        status = rer_array_integers(array, 0, N, values, missing, values + N, writer->error);
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
-        values[2 * N + row] = source[row] < 0 ? -1 : values[source[row]];
+        out[row] = source[row] < 0 ? -1 : values[source[row]];
         if (source[row] >= 0 && values[source[row]] < 0)
-            status = rer_fail(error, RER_BAD_INPUT,
+            status = rer_fail(writer->error, RER_BAD_INPUT,
                               "%s: row %lld has a label above 2^63, and there is no room for -1 (no label) beside it; "
                               "write --weights instead",
                               array->name, (long long)source[row]);
     }
-    if (status == RER_OK)
-        status = rer_output_npy_header(output, __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? ">i8" : "<i8", false,
-                                       array->rank, array->shape, error);
-    if (status == RER_OK)
-        status = rer_output_write(output, values + 2 * N, N * (int64_t)sizeof *values, error);
+    if (rer_writer_ok(writer, status)) {
+        rer_put_npy_header(writer, 'i', sizeof *out, array->rank, array->shape);
+        rer_put_bytes(writer, (const char *)out, N * (int64_t)sizeof *out);
+    }
     free(values);
+    free(out);
     free(missing);
-    return status;
 }
 
 /* An array's items, as they are, in native byte order. */
-static rer_status write_items(rer_output *output, const rer_array *array, const int64_t *source, rer_error *error)
+static void put_items(rer_writer *writer, const rer_array *array, const int64_t *source)
 {
     static const char kinds[] = "fffuuuuiiiiSU"; /* of rer_dtype */
     char *items = NULL, *scratch = NULL, *rows = NULL;
     int64_t N = array->shape[0], size = array->item_size, bytes = N * size;
-    char descr[32];
-    bool wide = size > 1 && array->dtype != RER_BYTES;
-    (void)snprintf(descr, sizeof descr, "%c%c%lld",
-                   !wide                                    ? '|'
-                   : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? '>'
-                                                            : '<',
-                   kinds[array->dtype], (long long)(array->dtype == RER_UNICODE ? size / 4 : size));
-    rer_status status = rer_allocate(&items, bytes, 1, "labels", error);
+    const rer_room rooms[] = {RER_ROOM(items, bytes), RER_ROOM(scratch, bytes), RER_ROOM(rows, bytes)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", writer->error);
     if (status == RER_OK)
-        status = rer_allocate(&scratch, bytes, 1, "labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&rows, bytes, 1, "labels", error);
-    if (status == RER_OK)
-        status = rer_array_raw_rows(array, 0, N, items, scratch, error);
+        status = rer_array_raw_rows(array, 0, N, items, scratch, writer->error);
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
         if (source[row] >= 0)
             memcpy(rows + row * size, items + source[row] * size, (size_t)size);
         else
             put_no_label(rows + row * size, array->dtype, size);
     }
-    if (status == RER_OK)
-        status = rer_output_npy_header(output, descr, false, array->rank, array->shape, error);
-    if (status == RER_OK)
-        status = rer_output_write(output, rows, bytes, error);
+    if (rer_writer_ok(writer, status)) {
+        rer_put_npy_header(writer, kinds[array->dtype], size, array->rank, array->shape);
+        rer_put_bytes(writer, rows, bytes);
+    }
     free(items);
     free(scratch);
     free(rows);
-    return status;
 }
 
 /* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */
@@ -161,38 +154,30 @@ static int64_t decode_utf8(const char *text, uint32_t *out)
 }
 
 /* Texts as an array of fixed width. */
-static rer_status write_texts_array(rer_output *output, const rer_texts *texts, const int64_t *source, rer_error *error)
+static void put_texts_array(rer_writer *writer, const rer_texts *texts, const int64_t *source)
 {
     uint32_t *item = NULL; /* [width] */
     int64_t N = texts->count, width = 1;
-    char descr[32];
     for (int64_t row = 0; row < N; row++)
         width = rer_max(width, decode_utf8(rer_text(texts, row), NULL));
-    rer_status status = rer_allocate(&item, width, sizeof *item, "a label", error);
-    (void)snprintf(descr, sizeof descr, "%cU%lld", __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? '>' : '<',
-                   (long long)width);
-    if (status == RER_OK)
-        status = rer_output_npy_header(output, descr, false, 1, &N, error);
-    for (int64_t row = 0; status == RER_OK && row < N; row++) {
+    bool is_made = rer_writer_ok(writer, rer_allocate(&item, width, sizeof *item, "a label", writer->error));
+    rer_put_npy_header(writer, 'U', width * (int64_t)sizeof *item, 1, &N);
+    for (int64_t row = 0; is_made && row < N; row++) {
         memset(item, 0, (size_t)width * sizeof *item);
         if (source[row] >= 0)
             (void)decode_utf8(rer_text(texts, source[row]), item);
-        status = rer_output_write(output, item, width * (int64_t)sizeof *item, error);
+        rer_put_bytes(writer, (const char *)item, width * (int64_t)sizeof *item);
     }
     free(item);
-    return status;
 }
 
 /* One label a line. */
-static rer_status write_lines(rer_output *output, const rer_texts *texts, const int64_t *source, rer_error *error)
+static void put_lines(rer_writer *writer, const rer_texts *texts, const int64_t *source)
 {
-    rer_writer writer;
-    rer_writer_start(&writer, output, error);
     for (int64_t row = 0; row < texts->count; row++) {
-        rer_csv_text(&writer, source[row] >= 0 ? rer_text(texts, source[row]) : NULL);
-        rer_csv_end(&writer);
+        rer_csv_text(writer, source[row] >= 0 ? rer_text(texts, source[row]) : NULL);
+        rer_csv_end(writer);
     }
-    return rer_writer_end(&writer);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -229,39 +214,33 @@ static rer_status check_drops(const rer_label_file *file, const int32_t *codes, 
     return RER_OK;
 }
 
-/* Into an open file. */
-static rer_status write_all(rer_output *output, const char *out, const rer_label_file *file, const int64_t *source,
-                            bool drops, rer_error *error)
+static void put_labels(rer_writer *writer, const void *what, int is_text)
 {
-    bool is_array = file->array.name != NULL;
-    if (rer_path_is_text_output(out))
-        return write_lines(output, &file->texts, source, error);
-    if (!is_array)
-        return write_texts_array(output, &file->texts, source, error);
-    if (drops && file->array.dtype >= RER_U8 && file->array.dtype <= RER_U64)
-        return write_as_signed(output, &file->array, source, error);
-    return write_items(output, &file->array, source, error);
+    const relabelled *changed = what;
+    const rer_array *array = &changed->file->array;
+    if (is_text)
+        put_lines(writer, &changed->file->texts, changed->source);
+    else if (array->name == NULL)
+        put_texts_array(writer, &changed->file->texts, changed->source);
+    else if (changed->drops && array->dtype >= RER_U8 && array->dtype <= RER_U64)
+        put_as_signed(writer, array, changed->source);
+    else
+        put_items(writer, array, changed->source);
 }
 
 rer_status rer_label_file_write(const char *out, rer_label_file *file, const int32_t *codes, rer_error *error)
 {
-    rer_output output = {0};
-    int64_t *source = NULL; /* [N] */
-    bool drops = false;
-    rer_status status = check_drops(file, codes, &drops, error);
+    relabelled changed = {.file = file};
+    bool is_text = rer_path_is_text_output(out);
+    rer_status status = check_drops(file, codes, &changed.drops, error);
     if (status == RER_OK)
-        status = rer_allocate(&source, file->labels.N, sizeof *source, "labels", error);
+        status = rer_allocate(&changed.source, file->labels.N, sizeof *changed.source, "labels", error);
     if (status == RER_OK)
-        status = find_sources(source, &file->labels, codes, error);
-    if (status == RER_OK && file->array.name != NULL && rer_path_is_text_output(out) && file->texts.count == 0)
+        status = find_sources(changed.source, &file->labels, codes, error);
+    if (status == RER_OK && file->array.name != NULL && is_text && file->texts.count == 0)
         status = rer_texts_from_array(&file->texts, &file->array, error);
     if (status == RER_OK)
-        status = rer_output_open(&output, out, error);
-    if (status == RER_OK)
-        status = write_all(&output, out, file, source, drops, error);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
-    rer_output_discard(&output);
-    free(source);
+        status = rer_file_write(out, put_labels, &changed, is_text, error);
+    free(changed.source);
     return status;
 }

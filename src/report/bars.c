@@ -57,15 +57,10 @@ rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error 
     char *scratch = NULL;
     int64_t n = gallery->n_rows;
     gallery->n_bars = (int)rer_min(run->D, RER_BARS_MAX);
-    rer_status status = rer_allocate(&gallery->bars, n * gallery->n_bars, sizeof *gallery->bars, "bars", error);
-    if (status == RER_OK)
-        status = rer_allocate(&b.mean, run->D, sizeof *b.mean, "bars", error);
-    if (status == RER_OK)
-        status = rer_allocate(&b.scale, run->D, sizeof *b.scale, "bars", error);
-    if (status == RER_OK)
-        status = rer_allocate(&x, run->D, sizeof *x, "a row", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, rer_dataset_scratch(run->data, 1), 1, "a row", error);
+    const rer_room rooms[] = {RER_ROOM(gallery->bars, n * gallery->n_bars), RER_ROOM(b.mean, run->D),
+                              RER_ROOM(b.scale, run->D), RER_ROOM(x, run->D),
+                              RER_ROOM(scratch, rer_dataset_scratch(run->data, 1))};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "bars", error);
     for (int64_t i = 0; i < n && status == RER_OK; i++) {
         status = read_row(&b, i, x, scratch, error);
         if (status == RER_OK)

@@ -81,14 +81,10 @@ rer_status rer_class_errors_count(rer_class_errors *errors, const rer_result *re
     rer_class_errors made = {0};
     int32_t *place = NULL; /* [C] among `classes` */
     rer_status status = find_places(&place, result, classes, n, error);
+    const rer_room rooms[] = {RER_ROOM(made.low, n), RER_ROOM(made.high, n), RER_ROOM(made.moments, 3 * (int64_t)n),
+                              RER_ROOM(made.counts, 2 * RER_ERROR_BINS * (int64_t)n)};
     if (status == RER_OK)
-        status = rer_allocate(&made.low, n, sizeof *made.low, "distributions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.high, n, sizeof *made.high, "distributions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.moments, n, 3 * sizeof *made.moments, "distributions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.counts, n, 2 * RER_ERROR_BINS * sizeof *made.counts, "distributions", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "distributions", error);
     for (int32_t i = 0; status == RER_OK && i < n; i++)
         made.low[i] = made.high[i] = NAN; /* fmin and fmax take the number */
     if (status == RER_OK) {
@@ -193,11 +189,8 @@ static rer_status list_pairs(weighted_pair **list, int64_t *count, const rer_res
 
 static rer_status start_chains(chains *s, int32_t n, rer_error *error)
 {
-    rer_status status = rer_allocate(&s->list, n, sizeof *s->list, "the order of the classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->of, n, sizeof *s->of, "the order of the classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&s->block, n, sizeof *s->block, "the order of the classes", error);
+    const rer_room rooms[] = {RER_ROOM(s->list, n), RER_ROOM(s->of, n), RER_ROOM(s->block, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the order of the classes", error);
     for (int32_t i = 0; status == RER_OK && i < n; i++) {
         s->of[i] = s->block[i] = i;
         status = rer_allocate(&s->list[i].member, 1, sizeof *s->list[i].member, "the order of the classes", error);

@@ -5,6 +5,7 @@
 #include "judge/judge.h"
 #include "report/frame.h"
 #include "report/report.h"
+#include "stats/order.h"
 
 #include <math.h>
 
@@ -204,33 +205,20 @@ void rer_put_details_json(rer_writer *writer, const void *what, int which)
 
 /* ---- distributions -------------------------------------------------------------------------- */
 
-typedef struct ranked_class {
-    double chi;
-    int32_t class;
-} ranked_class;
-
-static int by_chi(const void *left, const void *right)
-{
-    const ranked_class *a = left, *b = right;
-    if (a->chi != b->chi)
-        return a->chi < b->chi ? -1 : 1;
-    return a->class < b->class ? -1 : a->class > b->class;
-}
-
 /* The class that has `share` of the others below it in chi, of those with samples. */
 static rer_status class_of_rank(int32_t *class, const rer_result *result, double share, rer_error *error)
 {
-    ranked_class *ranked = NULL;
+    rer_ranked *ranked = NULL;
     int32_t usable = 0;
     rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "classes", error);
     for (int32_t c = 0; status == RER_OK && c < result->C; c++) {
         const rer_group *group = rer_result_group(result, RER_BY_CLASS, c);
         if (group->n > 0)
-            ranked[usable++] = (ranked_class){group->chi, c};
+            ranked[usable++] = (rer_ranked){group->chi, c};
     }
     if (usable > 0) {
-        qsort(ranked, (size_t)usable, sizeof *ranked, by_chi);
-        *class = ranked[(int32_t)(share * (usable - 1) + .5)].class;
+        rer_sort_ranked(ranked, usable);
+        *class = (int32_t)ranked[(int32_t)(share * (usable - 1) + .5)].place;
     }
     free(ranked);
     return status;

@@ -61,9 +61,8 @@ static rer_status find_slots(pool_of_examples *p, rer_error *error)
 static rer_status draw(pool_of_examples *p, rer_error *error)
 {
     const rer_result *result = p->result;
-    rer_status status = rer_allocate(&p->list, p->n_slots * p->K, sizeof *p->list, "examples", error);
-    if (status == RER_OK)
-        status = rer_allocate(&p->count, p->n_slots, sizeof *p->count, "examples", error);
+    const rer_room rooms[] = {RER_ROOM(p->list, p->n_slots * p->K), RER_ROOM(p->count, p->n_slots)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error);
     for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
         int32_t slot = result->given[row] >= 0 ? p->slot[result->given[row]] : -1;
         if (slot < 0 || !is_clean(result, row))

@@ -1,6 +1,7 @@
 /* The frame of every report: see frame.h. */
 #include "report/frame.h"
 #include "core/options.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <string.h>
@@ -145,20 +146,13 @@ void rer_frame_facts_end(rer_writer *writer)
     rer_put(writer, "</dl>\n");
 }
 
-static void get_option(char *value, size_t size, const rer_options *options, const char *name)
-{
-    for (int i = 0; i < rer_options_count(); i++)
-        if (strcmp(rer_options_info(i)->name, name) == 0)
-            rer_options_text(options, i, value, size);
-}
-
 /* Options of one reconstructor or detector are told where it is the one that ran. */
 static bool is_for_run(const rer_option_info *info, const rer_options *options)
 {
     char reconstructor[32] = "", detector[32] = "";
     const char *whom = info->only_for;
-    get_option(reconstructor, sizeof reconstructor, options, "reconstructor");
-    get_option(detector, sizeof detector, options, "detector");
+    rer_option_text(options, "reconstructor", reconstructor, sizeof reconstructor);
+    rer_option_text(options, "detector", detector, sizeof detector);
     if (whom == NULL)
         return true;
     if (strncmp(whom, "rer ", 4) != 0)
@@ -178,6 +172,17 @@ void rer_frame_options(rer_writer *writer, const rer_options *options, const cha
         rer_frame_fact(writer, rer_options_info(i)->name, text);
     }
     rer_frame_facts_end(writer);
+}
+
+void rer_frame_end_study(rer_writer *writer, const rer_frame *frame, const rer_study *study)
+{
+    char origin[120], samples[RER_CHART_TEXT], seconds[RER_CHART_TEXT];
+    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
+                   rer_fixed_text(samples, (double)study->N, 0), study->C, (long long)study->D,
+                   rer_fixed_text(seconds, study->seconds, 1));
+    rer_frame_section(writer, "repeat", "How to repeat this", study->repeat);
+    rer_frame_options(writer, study->options, study->command);
+    rer_frame_end(writer, frame, origin);
 }
 
 /* ---- charts ----------------------------------------------------------------------------------- */

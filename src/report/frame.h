@@ -22,7 +22,7 @@
  *         rer_frame_end(writer, &frame, "seed 0, 2 threads");
  *     }
  *     ...
- *     status = rer_file_write("results/bench.html", put_page, run, error);                // of core/files.h
+ *     status = rer_file_write("results/bench.html", put_page, run, 0, error);             // of core/files.h
  *
  * All texts are escaped here: give them as they are. The page carries a Content-Security-Policy that
  * allows its own styles and scripts by their hashes, and pictures inside the page; nothing else. Tables
@@ -90,5 +90,15 @@ void rer_frame_fact(rer_writer *writer, const char *name, const char *value);
 void rer_frame_facts_end(rer_writer *writer);
 /* All options that `command` ("analyze") and the chosen reconstructor have, as facts. */
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command);
+
+typedef struct rer_study {        /* what a study's page ends with */
+    const char *command, *repeat; /* "scale"; the sentence above its options */
+    const rer_options *options;
+    int64_t N, D;
+    int32_t C;
+    double seconds;
+} rer_study;
+/* How to repeat it, and in the footer what it was made from. */
+void rer_frame_end_study(rer_writer *writer, const rer_frame *frame, const rer_study *study);
 
 #endif

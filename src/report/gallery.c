@@ -1,6 +1,7 @@
 /* Which rows report.html shows: see gallery.h. */
 #include "report/gallery.h"
 #include "source/texts.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -39,34 +40,22 @@ static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result
 
 /* ---- classes ---------------------------------------------------------------------------------- */
 
-typedef struct ranked_class {
-    double chi;
-    int32_t c;
-} ranked_class;
-
 /* Hardest first; classes without a chi (one sample) last. */
-static int compare_hardness(const void *left, const void *right)
-{
-    const ranked_class *a = left, *b = right;
-    double chi_a = isnan(a->chi) ? -1 : a->chi, chi_b = isnan(b->chi) ? -1 : b->chi;
-    return chi_a != chi_b ? (chi_a < chi_b ? 1 : -1) : (a->c > b->c) - (a->c < b->c);
-}
-
 static rer_status choose_classes(rer_gallery *gallery, const rer_result *result, rer_error *error)
 {
-    ranked_class *ranked = NULL; /* [C] */
+    rer_ranked *ranked = NULL; /* [C] */
     int64_t kept = 0;
     rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error);
     if (status != RER_OK)
         return status;
     for (int32_t c = 0; c < result->C; c++)
         if (result->classes[c].n > 0)
-            ranked[kept++] = (ranked_class){result->classes[c].chi, c};
-    qsort(ranked, (size_t)kept, sizeof *ranked, compare_hardness);
+            ranked[kept++] = (rer_ranked){isnan(result->classes[c].chi) ? 1 : -result->classes[c].chi, c};
+    rer_sort_ranked(ranked, kept);
     kept = rer_min(kept, RER_CLASSES_SHOWN);
     status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
     for (int64_t i = 0; status == RER_OK && i < kept; i++)
-        gallery->classes[i] = ranked[i].c;
+        gallery->classes[i] = (int32_t)ranked[i].place;
     if (status == RER_OK)
         gallery->n_classes = (int32_t)kept;
     free(ranked);
@@ -94,11 +83,8 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
     int64_t size = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
     double *keys = NULL;   /* [n_classes, 2, RER_CLASS_SAMPLES] */
     int32_t *place = NULL; /* [C] among the classes shown, or -1 */
-    rer_status status = rer_allocate(&gallery->samples, size, sizeof *gallery->samples, "samples of classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&keys, size, sizeof *keys, "samples of classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&place, result->C, sizeof *place, "classes", error);
+    const rer_room rooms[] = {RER_ROOM(gallery->samples, size), RER_ROOM(keys, size), RER_ROOM(place, result->C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "samples of classes", error);
     if (status == RER_OK) {
         for (int32_t c = 0; c < result->C; c++)
             place[c] = -1;
@@ -158,9 +144,8 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
     int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES;
     int64_t samples = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
     int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + examples + samples);
-    rer_status status = rer_allocate(&gallery->rows, most, sizeof *gallery->rows, "rows to show", error);
-    if (status == RER_OK)
-        status = rer_allocate(&seen, N / 8 + 1, 1, "rows to show", error);
+    const rer_room rooms[] = {RER_ROOM(gallery->rows, most), RER_ROOM(seen, N / 8 + 1)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
     if (status == RER_OK) {
         add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
         add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
@@ -172,16 +157,6 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
 }
 
 /* ---- texts ------------------------------------------------------------------------------------ */
-
-typedef struct placed_row {
-    int64_t row, place;
-} placed_row;
-
-static int by_row(const void *a, const void *b)
-{
-    int64_t x = ((const placed_row *)a)->row, y = ((const placed_row *)b)->row;
-    return (x > y) - (x < y);
-}
 
 /* Bytes of the first characters that fit into `most`. */
 static int64_t cut_length(const char *text, int64_t most)
@@ -195,7 +170,7 @@ static int64_t cut_length(const char *text, int64_t most)
 }
 
 /* texts [n_rows] in the order of the rows shown, each cut to what the room allows. */
-static rer_status place_texts(rer_gallery *gallery, const rer_texts *read, const placed_row *order, int64_t room,
+static rer_status place_texts(rer_gallery *gallery, const rer_texts *read, const rer_ranked *order, int64_t room,
                               rer_error *error)
 {
     rer_texts_builder builder = {0};
@@ -223,18 +198,17 @@ static rer_status place_texts(rer_gallery *gallery, const rer_texts *read, const
 
 static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int64_t room, rer_error *error)
 {
-    placed_row *order = NULL; /* [n_rows] by row */
+    rer_ranked *order = NULL; /* [n_rows] by row */
     int64_t *rows = NULL;     /* [n_rows] increasing */
     rer_texts read = {0};
-    rer_status status = rer_allocate(&order, gallery->n_rows, sizeof *order, "rows to show", error);
-    if (status == RER_OK)
-        status = rer_allocate(&rows, gallery->n_rows, sizeof *rows, "rows to show", error);
+    const rer_room rooms[] = {RER_ROOM(order, gallery->n_rows), RER_ROOM(rows, gallery->n_rows)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
     if (status == RER_OK) {
         for (int64_t i = 0; i < gallery->n_rows; i++)
-            order[i] = (placed_row){gallery->rows[i], i};
-        qsort(order, (size_t)gallery->n_rows, sizeof *order, by_row);
+            order[i] = (rer_ranked){(double)gallery->rows[i], i};
+        rer_sort_ranked(order, gallery->n_rows);
         for (int64_t i = 0; i < gallery->n_rows; i++)
-            rows[i] = order[i].row;
+            rows[i] = (int64_t)order[i].value;
         status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
     }
     if (status == RER_OK)

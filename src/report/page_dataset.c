@@ -1,6 +1,7 @@
 /* The section on the whole data set: how chi is spread, what it says about a label, what the numbers mean,
  * how they were computed and how to repeat them. */
 #include "report/page.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,12 +15,6 @@ typedef struct scored {
 static int by_chi(const void *left, const void *right)
 {
     double a = ((const scored *)left)->chi, b = ((const scored *)right)->chi;
-    return (a > b) - (a < b);
-}
-
-static int by_size(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
 }
 
@@ -103,7 +98,7 @@ static void put_probability(const rer_page *page, const scored *rows, int64_t co
         for (int64_t i = first; i < last; i++)
             piece[i - first] = rows[i].mistakenness;
         int64_t size = last - first;
-        qsort(piece, (size_t)size, sizeof *piece, by_size);
+        rer_sort_doubles(piece, size);
         x[n] = rows[first + size / 2].chi;
         middle[n] = piece[size / 2];
         from[n] = piece[size / 10];

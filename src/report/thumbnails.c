@@ -175,9 +175,8 @@ static int64_t choose_side(const rer_thumbnails *tried, int64_t count, int64_t r
 static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side, rer_error *error)
 {
     *thumbnails = (rer_thumbnails){.count = count, .side = side};
-    rer_status status = rer_allocate(&thumbnails->bytes, count, sizeof *thumbnails->bytes, "thumbnails", error);
-    if (status == RER_OK)
-        status = rer_allocate(&thumbnails->size, count, sizeof *thumbnails->size, "thumbnails", error);
+    const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
     return status;
 }
 

@@ -54,5 +54,5 @@ rer_status rer_result_report(const rer_result *result, const rer_dataset *data, 
     rer_result_files files = {.result = result, .data = data};
     rer_error_clear(error);
     rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_file_write(path, rer_put_report, &files, error) : status;
+    return status == RER_OK ? rer_file_write(path, rer_put_report, &files, 0, error) : status;
 }

@@ -33,18 +33,11 @@ rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_
     return RER_OK;
 }
 
-/* Fisher and Yates. */
 void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed)
 {
-    for (int32_t c = 0; c < classes->C; c++) {
-        int64_t *rows = classes->rows + classes->start[c];
-        for (int64_t i = rer_class_size(classes, c) - 1; i > 0; i--) {
-            double u = rer_random_uniform(seed, RER_RANDOM_FOLD, (uint64_t)c, (uint64_t)i);
-            int64_t j = (int64_t)(u * (double)(i + 1)), kept = rows[i];
-            rows[i] = rows[j];
-            rows[j] = kept;
-        }
-    }
+    for (int32_t c = 0; c < classes->C; c++)
+        rer_random_shuffle(classes->rows + classes->start[c], rer_class_size(classes, c), seed, RER_RANDOM_FOLD,
+                           (uint64_t)c);
 }
 
 void rer_class_rows_free(rer_class_rows *classes)

@@ -2,6 +2,7 @@
 #include "run/result.h"
 
 #include "run/details.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -115,11 +116,6 @@ double rer_chi(double own, double other)
     return fmin(own / other, RER_CHI_MAX);
 }
 
-static double logistic(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
 /* Place of a row among those that had a second look, -1: it had none. */
 static int64_t look_at(const rer_result *result, int64_t row)
 {
@@ -183,13 +179,13 @@ rer_sample rer_sample_of(const rer_result *result, int64_t row)
     sample.best_other_error = (double)result->other[row];
     double logit = (double)result->logit[row];
     if (sample.given < 0) {
-        sample.suggestion_probability = logistic(-logit);
+        sample.suggestion_probability = rer_logistic(-logit);
         return sample;
     }
     sample.own_error = (double)result->own[row];
     sample.chi = rer_chi(result->own[row], result->other[row]);
-    sample.mistakenness = logistic(logit);
-    sample.label_score = logistic(-logit);
+    sample.mistakenness = rer_logistic(logit);
+    sample.label_score = rer_logistic(-logit);
     return sample;
 }
 
@@ -283,7 +279,7 @@ double rer_result_expected_wrong(const rer_result *result, int64_t count)
         uint32_t own = order_key(result->logit[row]);
         if (!is_candidate(result, row) || own < key)
             continue;
-        double wrong = logistic((double)result->logit[row]);
+        double wrong = rer_logistic((double)result->logit[row]);
         if (own > key)
             sum += wrong;
         else

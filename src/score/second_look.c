@@ -17,6 +17,7 @@
 
 #include "channel/opinion.h"
 #include "run/passes.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -314,12 +315,6 @@ static int64_t place_of(const look *l, int64_t row)
     return low;
 }
 
-static int compare(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median own evidence of each class's sampled rows; `work` [sampled]. */
 static void set_typical(look *l, float *work)
 {
@@ -330,7 +325,7 @@ static void set_typical(look *l, float *work)
         for (int64_t i = 0; i < sampled->count; i++)
             if (sampled->code[i] == c)
                 work[n++] = l->local[l->trusted][i * C + c];
-        qsort(work, (size_t)n, sizeof *work, compare);
+        rer_sort_floats(work, n);
         l->typical[c] = n > 0 ? work[n / 2] : NAN;
     }
 }

@@ -1,42 +1,29 @@
 /* Rank correlation, discounted gain, regression. */
 #include "stats/agreement.h"
+#include "stats/order.h"
 
 #include <math.h>
 
-typedef struct ranked {
-    double value;
-    int64_t place;
-} ranked;
-
-static int ascending(const void *left, const void *right)
-{
-    const ranked *a = left, *b = right;
-    if (a->value != b->value)
-        return a->value < b->value ? -1 : 1;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
-
 /* The places that have a value, ascending; `other` (or NULL) must have one there too. */
-static rer_status sort_values(ranked **sorted, int64_t *count, const double *values, const double *other, int64_t n,
+static rer_status sort_values(rer_ranked **sorted, int64_t *count, const double *values, const double *other, int64_t n,
                               rer_error *error)
 {
-    ranked *list = NULL;
+    rer_ranked *list = NULL;
     int64_t used = 0;
     rer_status status = rer_allocate(&list, n, sizeof *list, "ranks", error);
     if (status != RER_OK)
         return status;
     for (int64_t i = 0; i < n; i++)
         if (!isnan(values[i]) && (other == NULL || !isnan(other[i])))
-            list[used++] = (ranked){values[i], i};
-    if (used > 0)
-        qsort(list, (size_t)used, sizeof *list, ascending);
+            list[used++] = (rer_ranked){values[i], i};
+    rer_sort_ranked(list, used);
     *sorted = list;
     *count = used;
     return RER_OK;
 }
 
 /* One past the last item that is tied with the first. */
-static int64_t end_of_tie(const ranked *sorted, int64_t first, int64_t count)
+static int64_t end_of_tie(const rer_ranked *sorted, int64_t first, int64_t count)
 {
     int64_t end = first + 1;
     while (end < count && sorted[end].value == sorted[first].value)
@@ -46,7 +33,7 @@ static int64_t end_of_tie(const ranked *sorted, int64_t first, int64_t count)
 
 static rer_status rank_against(double *ranks, const double *values, const double *other, int64_t n, rer_error *error)
 {
-    ranked *sorted = NULL;
+    rer_ranked *sorted = NULL;
     int64_t count = 0;
     rer_status status = sort_values(&sorted, &count, values, other, n, error);
     if (status != RER_OK)
@@ -111,7 +98,7 @@ rer_status rer_spearman(double *rho, const double *a, const double *b, int64_t n
 }
 
 /* Gain of `truth` in the descending order of the sorted list; low and width scale it to 0..1. */
-static double gain_of(const ranked *sorted, int64_t count, const double *truth, double low, double width)
+static double gain_of(const rer_ranked *sorted, int64_t count, const double *truth, double low, double width)
 {
     double gain = 0;
     for (int64_t end = count, first; end > 0; end = first) { /* ties, from the largest score down */
@@ -130,7 +117,7 @@ static double gain_of(const ranked *sorted, int64_t count, const double *truth, 
 
 rer_status rer_ndcg(double *ndcg, const double *truth, const double *score, int64_t n, rer_error *error)
 {
-    ranked *by_truth = NULL, *by_score = NULL;
+    rer_ranked *by_truth = NULL, *by_score = NULL;
     int64_t count = 0;
     rer_status status = sort_values(&by_truth, &count, truth, score, n, error);
     if (status == RER_OK)

@@ -3,25 +3,13 @@
 #include "stats/bootstrap.h"
 
 #include "core/random.h"
+#include "stats/order.h"
 
 #include <math.h>
 
 #define RESAMPLES 1000
 #define RESAMPLES_LARGE 200 /* of many values: the interval is narrow, and its ends need not be known well */
 #define LARGE 20000
-
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-static double percentile(const double *sorted, int count, double share)
-{
-    double place = share * (count - 1);
-    int low = (int)place;
-    return low + 1 < count ? sorted[low] + (place - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
-}
 
 /* Mean of n values drawn with replacement: two draws from each 64 random bits. */
 static double draw_mean(const float *values, int64_t n, int64_t seed, uint64_t stream)
@@ -49,8 +37,8 @@ rer_status rer_bootstrap_mean(rer_interval *interval, const float *values, int64
         return status;
     for (int r = 0; r < count; r++)
         means[r] = draw_mean(values, n, seed, key << 16 | (uint64_t)r);
-    qsort(means, (size_t)count, sizeof *means, ascending);
-    *interval = (rer_interval){percentile(means, count, .025), percentile(means, count, .975)};
+    rer_sort_doubles(means, count);
+    *interval = (rer_interval){rer_percentile(means, count, .025), rer_percentile(means, count, .975)};
     free(means);
     return RER_OK;
 }

@@ -106,7 +106,7 @@ static int draw(rer_putter *put, const void *what, const char *path)
     if (status == RER_OK && strcmp(path, "-") == 0)
         (void)fputs(text, stdout);
     else if (status == RER_OK)
-        status = rer_file_write(path, put, what, &error);
+        status = rer_file_write(path, put, what, 0, &error);
     free(text);
     if (status != RER_OK)
         (void)fprintf(stderr, "%s\n", error.message);

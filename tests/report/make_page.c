@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     rer_error error = {0};
     if (argc != 3)
         return 2;
-    rer_status status = rer_file_write(argv[1], put_page, argv[2], &error);
+    rer_status status = rer_file_write(argv[1], put_page, argv[2], 0, &error);
     if (status != RER_OK)
         (void)fprintf(stderr, "%s\n", error.message);
     return (int)status;

@@ -2,6 +2,7 @@
  * each detector's AUROC is taken again. The spread of the differences is the interval. */
 #include "studies/bench/bench.h"
 #include "core/random.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,20 +52,6 @@ rer_status rer_bench_resample(double *replicates, const rer_ranking *rankings, i
     return options->bootstrap > 0 ? rer_pool_run(pool, &job, error) : RER_OK;
 }
 
-static int ascending(const void *left, const void *right)
-{
-    double a = *(const double *)left, b = *(const double *)right;
-    return a < b ? -1 : a > b;
-}
-
-/* Linear between the sorted values, as numpy does it. */
-static double percentile(const double *sorted, int64_t n, double share)
-{
-    double at = share * (double)(n - 1);
-    int64_t low = (int64_t)at, high = rer_min(low + 1, n - 1);
-    return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
-}
-
 rer_status rer_bench_difference_of(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
                                    rer_error *error)
 {
@@ -88,10 +75,10 @@ rer_status rer_bench_difference_of(rer_bench_difference *gap, const rer_bench *b
         if (!isnan(d)) /* a draw without any wrong label says nothing */
             difference[n++] = d;
     }
-    qsort(difference, (size_t)n, sizeof *difference, ascending);
+    rer_sort_doubles(difference, n);
     if (n > 0) {
-        gap->low = percentile(difference, n, .025);
-        gap->high = percentile(difference, n, .975);
+        gap->low = rer_percentile(difference, n, .025);
+        gap->high = rer_percentile(difference, n, .975);
     }
     free(difference);
     return RER_OK;

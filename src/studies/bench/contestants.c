@@ -112,13 +112,9 @@ void rer_answer_free(rer_answer *answer)
 
 static rer_status allocate_answer(rer_answer *answer, int64_t N, rer_error *error)
 {
-    rer_status status = rer_allocate(&answer->score, N, sizeof *answer->score, "scores", error);
-    if (status == RER_OK)
-        status = rer_allocate(&answer->probability, N, sizeof *answer->probability, "probabilities", error);
-    if (status == RER_OK)
-        status = rer_allocate(&answer->suggested, N, sizeof *answer->suggested, "suggestions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&answer->flagged, N, sizeof *answer->flagged, "flags", error);
+    const rer_room rooms[] = {RER_ROOM(answer->score, N), RER_ROOM(answer->probability, N),
+                              RER_ROOM(answer->suggested, N), RER_ROOM(answer->flagged, N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
     return status;
 }
 

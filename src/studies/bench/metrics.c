@@ -10,6 +10,7 @@
  *     F1w     F1 with every row weighing (p - p*) / (1 - p*) above p* and (p* - p) / p* below
  *     NCFD    (F1w - F1) / (1 - F1), both of the labels with p > p* */
 #include "studies/bench/metrics.h"
+#include "stats/order.h"
 
 #include <math.h>
 
@@ -49,19 +50,6 @@ const char *rer_metric_name(rer_metric_id metric)
 
 /* ---- the ranking ------------------------------------------------------------------------- */
 
-typedef struct scored_row {
-    double score; /* -INFINITY for NaN */
-    int64_t row;
-} scored_row;
-
-static int by_score(const void *left, const void *right)
-{
-    const scored_row *a = left, *b = right;
-    if (a->score != b->score)
-        return a->score > b->score ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
 void rer_ranking_free(rer_ranking *ranking)
 {
     free(ranking->row);
@@ -72,23 +60,20 @@ void rer_ranking_free(rer_ranking *ranking)
 rer_status rer_ranking_make(rer_ranking *ranking, const double *score, int64_t n, rer_error *error)
 {
     rer_ranking made = {.n = n};
-    scored_row *sorted = NULL; /* [n] */
-    rer_status status = rer_allocate(&sorted, n, sizeof *sorted, "a ranking", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.row, n, sizeof *made.row, "a ranking", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.end, n, sizeof *made.end, "a ranking", error);
+    rer_ranked *sorted = NULL; /* [n] */
+    const rer_room rooms[] = {RER_ROOM(sorted, n), RER_ROOM(made.row, n), RER_ROOM(made.end, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a ranking", error);
     if (status != RER_OK) {
         free(sorted);
         rer_ranking_free(&made);
         return status;
     }
     for (int64_t i = 0; i < n; i++)
-        sorted[i] = (scored_row){isnan(score[i]) ? -INFINITY : score[i], i};
-    qsort(sorted, (size_t)n, sizeof *sorted, by_score);
+        sorted[i] = (rer_ranked){isnan(score[i]) ? INFINITY : -score[i], i}; /* the largest first */
+    rer_sort_ranked(sorted, n);
     for (int64_t i = 0; i < n; i++) {
-        made.row[i] = sorted[i].row;
-        if (i + 1 == n || sorted[i + 1].score != sorted[i].score)
+        made.row[i] = sorted[i].place;
+        if (i + 1 == n || sorted[i + 1].value != sorted[i].value)
             made.end[made.groups++] = i + 1;
     }
     free(sorted);

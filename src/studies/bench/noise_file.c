@@ -13,9 +13,8 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     int32_t *map = NULL; /* [other's C] */
     char **names = NULL; /* [C] */
     char quoted[80];
-    rer_status status = rer_allocate(&map, other->C, sizeof *map, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&names, labels->C, sizeof *names, "class names", error);
+    const rer_room rooms[] = {RER_ROOM(map, other->C), RER_ROOM(names, labels->C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
     for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
         names[c] = labels->names.bytes + labels->names.offset[c];
     if (status == RER_OK)

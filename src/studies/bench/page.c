@@ -133,7 +133,7 @@ static void put_charts(rer_writer *writer, const rer_bench *bench)
 void rer_bench_put_page(rer_writer *writer, const void *what, int which)
 {
     const rer_bench *bench = what;
-    char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
+    char headline[300];
     rer_frame frame = {
         .kind = "Benchmark of detectors",
         .name = bench->name,
@@ -144,16 +144,15 @@ void rer_bench_put_page(rer_writer *writer, const void *what, int which)
     };
     (void)which;
     write_headline(headline, sizeof headline, bench);
-    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
-                   rer_fixed_text(samples, (double)bench->N, 0), bench->C, (long long)bench->D,
-                   rer_fixed_text(seconds, bench->seconds, 1));
     rer_frame_start(writer, &frame);
     if (bench->n_cells > 1) {
         put_means(writer, bench);
         put_charts(writer, bench);
         put_cells(writer, bench);
     }
-    rer_frame_section(writer, "repeat", "How to repeat this", "Options of the run; all numbers are in bench.csv.");
-    rer_frame_options(writer, &bench->options, "bench");
-    rer_frame_end(writer, &frame, origin);
+    rer_study study = {"bench",         "Options of the run; all numbers are in bench.csv.",
+                       &bench->options, bench->N,
+                       bench->D,        bench->C,
+                       bench->seconds};
+    rer_frame_end_study(writer, &frame, &study);
 }

@@ -64,10 +64,9 @@ static rer_status make_cells(rer_bench *bench, const rer_bench_settings *setting
 {
     const rer_options *options = &bench->options;
     int most = 1 + settings->n_human + RER_NOISE_KINDS * count_rates(options);
-    rer_status status = rer_allocate(&bench->cells, most, sizeof *bench->cells, "the plan", error);
-    if (status == RER_OK)
-        status =
-            rer_allocate(&bench->seeds, (int64_t)most * options->noise_seeds, sizeof *bench->seeds, "the plan", error);
+    const rer_room rooms[] = {RER_ROOM(bench->cells, most),
+                              RER_ROOM(bench->seeds, (int64_t)most * options->noise_seeds)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the plan", error);
     if (status == RER_OK)
         status = add_cell(bench, RER_BENCH_AS_IS, 0, 1, NULL, error);
     for (int i = 0; status == RER_OK && i < settings->n_human; i++) {
@@ -99,14 +98,11 @@ rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_
     if (status == RER_OK)
         status = make_cells(made, settings, error);
     int64_t each = made->n_contestants;
+    const rer_room rooms[] = {RER_ROOM(made->entries, made->n_trials * each),
+                              RER_ROOM(made->replicates, made->n_cells * each * options->bootstrap),
+                              RER_ROOM(made->calibration, RER_NOISE_KINDS * each * RER_CALIBRATION_BINS)};
     if (status == RER_OK)
-        status = rer_allocate(&made->entries, made->n_trials * each, sizeof *made->entries, "metrics", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->replicates, made->n_cells * each, options->bootstrap * (int64_t)sizeof(double),
-                              "resampled metrics", error);
-    if (status == RER_OK)
-        status = rer_allocate(&made->calibration, RER_NOISE_KINDS * each * RER_CALIBRATION_BINS,
-                              sizeof *made->calibration, "calibration", error);
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "metrics", error);
     if (status != RER_OK) {
         rer_bench_free(made);
         return status;

@@ -254,21 +254,13 @@ static void free_room(trial_room *room)
 static rer_status make_room(trial_room *room, rer_error *error)
 {
     int64_t N = room->data->N, n = room->bench->n_contestants;
-    struct {
-        void *where;
-        int64_t count, size;
-    } wanted[] = {
-        {&room->spent, n, sizeof *room->spent},     {&room->asked, n, sizeof *room->asked},
-        {&room->as_is, n, sizeof *room->as_is},     {&room->rankings, n, sizeof *room->rankings},
-        {&room->valid, N, sizeof *room->valid},     {&room->noisy, N, sizeof *room->noisy},
-        {&room->row, N, sizeof *room->row},         {&room->wrong, N, sizeof *room->wrong},
-        {&room->score, N, sizeof *room->score},     {&room->probability, N, sizeof *room->probability},
-        {&room->flagged, N, sizeof *room->flagged}, {&room->right, N, sizeof *room->right},
+    const rer_room rooms[] = {
+        RER_ROOM(room->spent, n),       RER_ROOM(room->asked, n),   RER_ROOM(room->as_is, n),
+        RER_ROOM(room->rankings, n),    RER_ROOM(room->valid, N),   RER_ROOM(room->noisy, N),
+        RER_ROOM(room->row, N),         RER_ROOM(room->wrong, N),   RER_ROOM(room->score, N),
+        RER_ROOM(room->probability, N), RER_ROOM(room->flagged, N), RER_ROOM(room->right, N),
     };
-    rer_status status = RER_OK;
-    for (size_t i = 0; status == RER_OK && i < sizeof wanted / sizeof *wanted; i++)
-        status = rer_allocate(wanted[i].where, wanted[i].count, wanted[i].size, "the comparison", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "the comparison", error);
 }
 
 /* Rows without NaN or Inf; where such rows are errors, whoever reads them first says so. */

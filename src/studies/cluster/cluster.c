@@ -8,6 +8,7 @@
 #include "studies/cluster/kmeans.h"
 #include "core/random.h"
 #include "run/run.h"
+#include "stats/order.h"
 
 #include <math.h>
 #include <string.h>
@@ -118,8 +119,8 @@ static rer_status read_sample(void *context, int64_t item, void *scratch, rer_er
 static rer_status make_sample(cluster_run *cluster, int64_t K_most, rer_error *error)
 {
     int64_t D = cluster->run.D, count = rer_min(cluster->used, rer_max(SAMPLE_LEAST, SAMPLE_EACH * K_most));
-    rer_room rooms[] = {RER_ROOM(cluster->picked, count), RER_ROOM(cluster->x, count * D),
-                        RER_ROOM(cluster->square, count)};
+    const rer_room rooms[] = {RER_ROOM(cluster->picked, count), RER_ROOM(cluster->x, count * D),
+                              RER_ROOM(cluster->square, count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
     if (status != RER_OK)
         return status;
@@ -437,7 +438,7 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
 {
     int64_t K = cluster->K, D = cluster->run.D;
     lloyd_pass pass = {.cluster = cluster};
-    rer_room rooms[] = {RER_ROOM(pass.norm, K), RER_ROOM(pass.sum, K * D), RER_ROOM(pass.size, K)};
+    const rer_room rooms[] = {RER_ROOM(pass.norm, K), RER_ROOM(pass.sum, K * D), RER_ROOM(pass.size, K)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     bool moves = true, emptied = false;
     for (int step = 0; status == RER_OK && moves; step++) {
@@ -471,35 +472,22 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-typedef struct sized_cluster {
-    int64_t size;
-    int32_t k;
-} sized_cluster;
-
-static int by_size(const void *left, const void *right)
-{
-    const sized_cluster *a = left, *b = right;
-    if (a->size != b->size)
-        return a->size > b->size ? -1 : 1;
-    return a->k < b->k ? -1 : a->k > b->k;
-}
-
 /* The largest cluster becomes class 0, and so on; rows that were left out have no label. */
 static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_error *error)
 {
     int32_t *labels = NULL, *place = NULL;
-    sized_cluster *sized = NULL;
-    rer_room rooms[] = {RER_ROOM(labels, data->N), RER_ROOM(place, cluster->K), RER_ROOM(sized, cluster->K)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
+    rer_ranked *sized = NULL;
+    const rer_room rooms[] = {RER_ROOM(labels, data->N), RER_ROOM(place, cluster->K), RER_ROOM(sized, cluster->K)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error);
     for (int32_t k = 0; status == RER_OK && k < cluster->K; k++)
-        sized[k].k = k;
+        sized[k].place = k;
     for (int64_t row = 0; status == RER_OK && row < data->N; row++)
         if (cluster->run.invalid[row] == 0)
-            sized[cluster->cluster[row]].size++;
+            sized[cluster->cluster[row]].value--; /* the largest first */
     if (status == RER_OK) {
-        qsort(sized, (size_t)cluster->K, sizeof *sized, by_size);
+        rer_sort_ranked(sized, cluster->K);
         for (int32_t k = 0; k < cluster->K; k++)
-            place[sized[k].k] = k;
+            place[sized[k].place] = k;
         for (int64_t row = 0; row < data->N; row++)
             labels[row] = cluster->run.invalid[row] == 0 ? place[cluster->cluster[row]] : -1;
         rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};

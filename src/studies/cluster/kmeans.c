@@ -64,13 +64,13 @@ static void free_scratch(kmeans_scratch *scratch)
 
 static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K, int64_t D, rer_error *error)
 {
-    rer_room rooms[] = {RER_ROOM(scratch->label, n),
-                        RER_ROOM(scratch->d2, n),
-                        RER_ROOM(scratch->tile, rer_min(n, RER_BLOCK) * K),
-                        RER_ROOM(scratch->norm, K),
-                        RER_ROOM(scratch->sum, K * D),
-                        RER_ROOM(scratch->size, K),
-                        RER_ROOM(scratch->candidate, n)};
+    const rer_room rooms[] = {RER_ROOM(scratch->label, n),
+                              RER_ROOM(scratch->d2, n),
+                              RER_ROOM(scratch->tile, rer_min(n, RER_BLOCK) * K),
+                              RER_ROOM(scratch->norm, K),
+                              RER_ROOM(scratch->sum, K * D),
+                              RER_ROOM(scratch->size, K),
+                              RER_ROOM(scratch->candidate, n)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     return status;
 }

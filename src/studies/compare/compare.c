@@ -196,9 +196,8 @@ static rer_status find_disagreements(rer_comparison *comparison, rer_error *erro
     int64_t N = comparison->folders[0].N;
     double *shares = NULL;
     rer_disagreement *found = NULL;
-    rer_status status = rer_allocate(&shares, N, sizeof *shares, "ranks", error);
-    if (status == RER_OK)
-        status = rer_allocate(&found, N, sizeof *found, "ranks", error);
+    const rer_room rooms[] = {RER_ROOM(shares, N), RER_ROOM(found, N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "ranks", error);
     for (int run = 0; status == RER_OK && run < comparison->count; run++) {
         status = rank_shares(shares, comparison->folders[run].value, N, error);
         for (int64_t i = 0; status == RER_OK && i < N; i++) {
@@ -267,30 +266,12 @@ static rer_status find_relabellings(rer_comparison *comparison, rer_error *error
 
 static rer_status read_runs(rer_comparison *comparison, const char *const *paths, int count, rer_error *error)
 {
-    rer_status status = rer_allocate(&comparison->folders, count, sizeof(rer_run_folder), "runs", error);
-    if (status == RER_OK)
-        status = rer_allocate(&comparison->runs, count, sizeof(rer_compared_run), "runs", error);
+    const rer_room rooms[] = {RER_ROOM(comparison->folders, count), RER_ROOM(comparison->runs, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "runs", error);
     for (int i = 0; status == RER_OK && i < count; i++) {
-        rer_run_folder *folder = &comparison->folders[i];
-        status = rer_run_folder_read(folder, paths[i], comparison->column, error);
-        if (status != RER_OK)
-            break;
-        comparison->count++;
-        comparison->runs[i] = (rer_compared_run){
-            .name = folder->name,
-            .path = folder->path,
-            .reconstructor = folder->reconstructor,
-            .n_samples = folder->n_samples,
-            .n_features = folder->n_features,
-            .n_classes = folder->n_classes,
-            .n_issues = folder->n_issues,
-            .chi = folder->chi,
-            .difficulty = folder->difficulty,
-            .error_rate = folder->error_rate,
-            .noise_rate = folder->noise_rate,
-            .model_error = NAN,
-            .expected_error = NAN,
-        };
+        status = rer_run_folder_read(&comparison->folders[i], paths[i], comparison->column, error);
+        if (status == RER_OK)
+            comparison->runs[comparison->count++] = comparison->folders[i].run;
     }
     return status;
 }

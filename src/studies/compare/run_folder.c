@@ -1,6 +1,7 @@
 /* A folder of rer analyze --out: samples.csv, classes.csv, summary.json. */
 #include "studies/compare/run_folder.h"
 
+#include "core/files.h"
 #include "studies/compare/table_columns.h"
 #include "source/formats.h"
 
@@ -24,15 +25,6 @@ void rer_run_folder_free(rer_run_folder *run)
     rer_texts_free(&run->classes);
     free(run->class_chi);
     *run = (rer_run_folder){0};
-}
-
-static rer_status path_of(char **path, const char *folder, const char *file, rer_error *error)
-{
-    int64_t size = (int64_t)(strlen(folder) + strlen(file)) + 2;
-    rer_status status = rer_allocate(path, size, 1, "a file name", error);
-    if (status == RER_OK)
-        (void)snprintf(*path, (size_t)size, "%s/%s", folder, file);
-    return status;
 }
 
 /* ---- samples.csv ---------------------------------------------------------------------------- */
@@ -79,7 +71,7 @@ static rer_status read_samples(rer_run_folder *run, const char *column, rer_erro
         if (strcmp(column, is_text[i]) == 0)
             return rer_fail(error, RER_BAD_USAGE,
                             "--column %s: holds texts; numbers are compared: rer, mistakenness, ...", column);
-    status = path_of(&path, run->path, "samples.csv", error);
+    status = rer_join_path(&path, run->path, "samples.csv", error);
     if (status == RER_OK)
         status = rer_table_columns_read(columns, count, &run->N, path, error);
     if (status == RER_OK)
@@ -98,7 +90,7 @@ static rer_status read_classes(rer_run_folder *run, rer_error *error)
     rer_table_column columns[] = {{.name = "label"}, {.name = "chi"}};
     char *path = NULL;
     int64_t rows = 0;
-    rer_status status = path_of(&path, run->path, "classes.csv", error);
+    rer_status status = rer_join_path(&path, run->path, "classes.csv", error);
     if (status == RER_OK)
         status = rer_table_columns_read(columns, 2, &rows, path, error);
     if (status == RER_OK) {
@@ -119,21 +111,28 @@ static double number_at(const json_t *root, const char *name)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static rer_status take_summary(rer_run_folder *run, const json_t *root, const char *path, rer_error *error)
+static rer_status take_summary(rer_run_folder *folder, const json_t *root, const char *path, rer_error *error)
 {
     const char *reconstructor = json_string_value(json_object_get(root, "reconstructor"));
     if (isnan(number_at(root, "n_samples")) || isnan(number_at(root, "n_classes")))
         return rer_fail(error, RER_BAD_INPUT, "%s: this is no summary of rer analyze", path);
-    run->chi = number_at(root, "chi");
-    run->difficulty = number_at(root, "difficulty");
-    run->error_rate = number_at(root, "error_rate");
-    run->noise_rate = number_at(root, "noise_rate");
-    run->n_samples = (int64_t)number_at(root, "n_samples");
-    run->n_features = (int64_t)fmax(0, number_at(root, "n_features"));
-    run->n_classes = (int64_t)number_at(root, "n_classes");
-    run->n_labelled = (int64_t)fmax(0, number_at(root, "n_labelled"));
-    run->n_issues = (int64_t)fmax(0, number_at(root, "n_issues"));
-    return rer_copy_text(&run->reconstructor, reconstructor != NULL ? reconstructor : "", error);
+    folder->run = (rer_compared_run){
+        .name = folder->name,
+        .path = folder->path,
+        .chi = number_at(root, "chi"),
+        .difficulty = number_at(root, "difficulty"),
+        .error_rate = number_at(root, "error_rate"),
+        .noise_rate = number_at(root, "noise_rate"),
+        .n_samples = (int64_t)number_at(root, "n_samples"),
+        .n_features = (int64_t)fmax(0, number_at(root, "n_features")),
+        .n_classes = (int64_t)number_at(root, "n_classes"),
+        .n_issues = (int64_t)fmax(0, number_at(root, "n_issues")),
+        .model_error = NAN,
+        .expected_error = NAN,
+    };
+    rer_status status = rer_copy_text(&folder->reconstructor, reconstructor != NULL ? reconstructor : "", error);
+    folder->run.reconstructor = folder->reconstructor;
+    return status;
 }
 
 #define SUMMARY_MOST (64 << 20)
@@ -143,7 +142,7 @@ static rer_status read_summary(rer_run_folder *run, rer_error *error)
     rer_bytes bytes = RER_NO_BYTES;
     char *path = NULL, *text = NULL;
     json_error_t cause;
-    rer_status status = path_of(&path, run->path, "summary.json", error);
+    rer_status status = rer_join_path(&path, run->path, "summary.json", error);
     if (status == RER_OK)
         status = rer_bytes_open(&bytes, path, error);
     if (status == RER_OK && bytes.size > SUMMARY_MOST)
@@ -186,9 +185,9 @@ rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char
         status = read_samples(&made, column, error);
     if (status == RER_OK)
         status = read_classes(&made, error);
-    if (status == RER_OK && made.N != made.n_samples)
+    if (status == RER_OK && made.N != made.run.n_samples)
         status = rer_fail(error, RER_BAD_INPUT, "%s: samples.csv has %lld rows, but summary.json speaks of %lld", path,
-                          (long long)made.N, (long long)made.n_samples);
+                          (long long)made.N, (long long)made.run.n_samples);
     if (status != RER_OK) {
         rer_run_folder_free(&made);
         return status;

@@ -6,11 +6,8 @@
 #include "source/texts.h"
 
 typedef struct rer_run_folder {
-    char *path, *name; /* the name is the last part of the path */
-    /* summary.json; NaN where a number is missing */
-    double chi, difficulty, error_rate, noise_rate;
-    int64_t n_samples, n_features, n_classes, n_labelled, n_issues;
-    char *reconstructor;
+    char *path, *name, *reconstructor; /* the name is the last part of the path */
+    rer_compared_run run;              /* summary.json; NaN where a number is missing */
     /* samples.csv */
     int64_t N;
     double *value;        /* [N] of the column that is compared */

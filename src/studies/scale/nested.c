@@ -153,9 +153,8 @@ static rer_status make_tables(subset_pass *pass, rer_error *error)
 {
     int64_t C = pass->C, D = pass->D;
     double *u = NULL, *v = NULL, *product = NULL;
-    rer_status status = rer_allocate(&u, C * D, sizeof *u, "class means in the metric", error);
-    if (status == RER_OK)
-        status = rer_allocate(&v, C * D, sizeof *v, "class means in the metric", error);
+    const rer_room rooms[] = {RER_ROOM(u, C * D), RER_ROOM(v, C * D)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class means in the metric", error);
     if (status == RER_OK && pass->pairs != NULL)
         status = rer_allocate(&product, C * C, sizeof *product, "distances between classes", error);
     if (status == RER_OK && !rer_backend_enter())
@@ -315,17 +314,10 @@ static rer_status allocate_pass(subset_pass *pass, rer_error *error)
     int64_t C = pass->C, D = pass->D, count = pass->subsets->count, each = 0;
     if (!rer_product(C, D, &each) || each > INT64_MAX / 256)
         return rer_fail(error, RER_SYSTEM, "%lld classes of %lld features are too many", (long long)C, (long long)D);
-    rer_status status = rer_allocate(&pass->n, count * C, sizeof *pass->n, "class sizes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->mean, count * each, sizeof *pass->mean, "class means of subsets", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->u, each, sizeof *pass->u, "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->v, count * each, sizeof *pass->v, "class means of subsets", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->norm, C, sizeof *pass->norm, "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&pass->norms, count * C, sizeof *pass->norms, "class means of subsets", error);
+    const rer_room rooms[] = {RER_ROOM(pass->n, count * C), RER_ROOM(pass->mean, count * each),
+                              RER_ROOM(pass->u, each),      RER_ROOM(pass->v, count * each),
+                              RER_ROOM(pass->norm, C),      RER_ROOM(pass->norms, count * C)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes", error);
     if (status == RER_OK && C <= RER_CENTROID_PAIRS_MAX)
         status = rer_allocate(&pass->pairs, count * C * C, sizeof *pass->pairs, "distances between classes", error);
     return status;

@@ -165,7 +165,7 @@ static void put_laws(rer_writer *writer, const rer_scaling *scaling)
 void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
 {
     const rer_scaling *scaling = what;
-    char headline[300], origin[120], seconds[RER_CHART_TEXT], samples[RER_CHART_TEXT];
+    char headline[300];
     rer_frame frame = {
         .kind = "Sample size",
         .name = scaling->name,
@@ -175,9 +175,6 @@ void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
     };
     (void)which;
     write_headline(headline, sizeof headline, scaling);
-    (void)snprintf(origin, sizeof origin, "%s samples, %d classes, %lld features, %s s",
-                   plain(samples, (double)scaling->N, 0), scaling->C, (long long)scaling->D,
-                   plain(seconds, scaling->seconds, 1));
     rer_frame_start(writer, &frame);
     put_numbers(writer, scaling);
     for (int i = 0; i < scaling->notes.count; i++)
@@ -192,7 +189,7 @@ void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
     put_forecasts(writer, scaling);
     put_points(writer, scaling);
     put_laws(writer, scaling);
-    rer_frame_section(writer, "repeat", "How to repeat this", "Options of the run.");
-    rer_frame_options(writer, &scaling->options, "scale");
-    rer_frame_end(writer, &frame, origin);
+    rer_study study = {"scale",    "Options of the run.", &scaling->options, scaling->N, scaling->D,
+                       scaling->C, scaling->seconds};
+    rer_frame_end_study(writer, &frame, &study);
 }

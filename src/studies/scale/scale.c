@@ -111,8 +111,7 @@ static rer_status set_sizes(scale_run *scale, rer_error *error)
 
 /* ---- points -------------------------------------------------------------------------------- */
 
-/* A random order in every class (Fisher and Yates, from the order of the rows on); a row's place in it
- * says from which n on it belongs to the subset. */
+/* A random order in every class; a row's place in it says from which n on it belongs to the subset. */
 static rer_status draw_order(scale_run *scale, int32_t repeat, rer_error *error)
 {
     rer_class_rows *classes = &scale->classes;
@@ -123,12 +122,7 @@ static rer_status draw_order(scale_run *scale, int32_t repeat, rer_error *error)
     for (int32_t c = 0; c < classes->C; c++) {
         int64_t *rows = classes->rows + classes->start[c], n = rer_class_size(classes, c);
         uint64_t key = (uint64_t)repeat << 32 | (uint32_t)c;
-        for (int64_t i = n - 1; i > 0; i--) {
-            double u = rer_random_uniform(scale->options.seed, RER_RANDOM_SUBSET, key, (uint64_t)i);
-            int64_t j = (int64_t)(u * (double)(i + 1)), kept = rows[i];
-            rows[i] = rows[j];
-            rows[j] = kept;
-        }
+        rer_random_shuffle(rows, n, scale->options.seed, RER_RANDOM_SUBSET, key);
         for (int64_t i = 0; i < n; i++)
             scale->place[rows[i]] = i;
     }

@@ -1,0 +1,28 @@
+/* Numbers in order, and what follows from it; and the logistic function. */
+#ifndef RER_ORDER_H
+#define RER_ORDER_H
+
+#include "core/core.h"
+
+#include <math.h>
+
+/* Ascending; n may be 0. */
+void rer_sort_floats(float *values, int64_t n);
+void rer_sort_doubles(double *values, int64_t n);
+
+typedef struct rer_ranked {
+    double value;
+    int64_t place;
+} rer_ranked;
+/* Ascending by value, and by place where values are equal. */
+void rer_sort_ranked(rer_ranked *list, int64_t n);
+
+/* Of sorted [n], n > 0, at share 0..1: linear between the values, as numpy does it. */
+double rer_percentile(const double *sorted, int64_t n, double share);
+
+static inline double rer_logistic(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* Order against a slow sort and closed forms. */
+#include "stats/order.h"
+#include "core/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+enum { N = 200 };
+
+/* Few values, so that many are equal. */
+static double value_at(int64_t i)
+{
+    return floor(rer_random_uniform(7, RER_RANDOM_SAMPLE, 0, (uint64_t)i) * 20) - 10;
+}
+
+static void test_sorts(void **state)
+{
+    float floats[N];
+    double doubles[N];
+    rer_ranked ranked[N];
+    (void)state;
+    for (int64_t i = 0; i < N; i++) {
+        doubles[i] = value_at(i);
+        floats[i] = (float)doubles[i];
+        ranked[i] = (rer_ranked){doubles[i], N - i};
+    }
+    rer_sort_floats(floats, N);
+    rer_sort_doubles(doubles, N);
+    rer_sort_ranked(ranked, N);
+    for (int64_t i = 0; i < N; i++) { /* the place of each: how many are smaller */
+        int64_t below = 0, before = 0;
+        for (int64_t j = 0; j < N; j++) {
+            below += value_at(j) < doubles[i];
+            before += value_at(j) < ranked[i].value || (value_at(j) == ranked[i].value && N - j < ranked[i].place);
+        }
+        assert_true(below <= i && (i == 0 || doubles[i] >= doubles[i - 1]));
+        assert_true((double)floats[i] == doubles[i] && ranked[i].value == doubles[i]);
+        assert_int_equal(before, i);
+        assert_true(value_at(N - ranked[i].place) == ranked[i].value);
+    }
+    rer_sort_floats(NULL, 0);
+    rer_sort_doubles(NULL, 0);
+    rer_sort_ranked(NULL, 0);
+}
+
+static void test_percentile(void **state)
+{
+    const double sorted[] = {1, 2, 4, 8, 16};
+    (void)state;
+    assert_true(rer_percentile(sorted, 5, 0) == 1 && rer_percentile(sorted, 5, 1) == 16);
+    assert_true(rer_percentile(sorted, 5, .5) == 4);
+    assert_true(rer_percentile(sorted, 5, .625) == 6); /* half way from 4 to 8 */
+    assert_true(rer_percentile(sorted, 1, .3) == 1);
+}
+
+static void test_logistic(void **state)
+{
+    (void)state;
+    assert_true(rer_logistic(0) == .5);
+    assert_true(fabs(rer_logistic(log(3)) - .75) < 1e-15);
+    assert_true(rer_logistic(-1000) == 0 && rer_logistic(1000) == 1);
+}
+
+static void test_shuffle(void **state)
+{
+    int64_t rows[N], again[N], moved = 0, seen[N] = {0};
+    (void)state;
+    for (int64_t i = 0; i < N; i++)
+        rows[i] = again[i] = i;
+    rer_random_shuffle(rows, N, 3, RER_RANDOM_SUBSET, 5);
+    rer_random_shuffle(again, N, 3, RER_RANDOM_SUBSET, 5);
+    for (int64_t i = 0; i < N; i++) {
+        assert_int_equal(rows[i], again[i]);
+        assert_int_equal(seen[rows[i]]++, 0);
+        moved += rows[i] != i;
+    }
+    assert_true(moved > N / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sorts),
+        cmocka_unit_test(test_percentile),
+        cmocka_unit_test(test_logistic),
+        cmocka_unit_test(test_shuffle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
