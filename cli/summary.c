@@ -247,10 +247,10 @@ static void print_classes(const cli_job *job)
 /* Groups of --subsets, hardest first as far as they are shown. */
 static void print_subsets(const cli_job *job)
 {
-    const rer_group *group, *hardest[SUBSETS];
+    const rer_portion *group, *hardest[SUBSETS];
     char name[TEXT], number[32];
     int count = 0, total = 0;
-    for (; (group = rer_result_group(job->result, RER_BY_SUBSET, total)) != NULL; total++) {
+    for (; (group = rer_result_portion(job->result, RER_BY_SUBSET, total)) != NULL; total++) {
         int at = count;
         while (at > 0 && !(hardest[at - 1]->chi >= group->chi))
             at--;

@@ -97,7 +97,7 @@ typedef struct rer_files {
     const char *class_names;      /* one name a line, in the order of the sorted labels */
     const char *ids;              /* one name a row, carried through to the outputs */
     const char *pred_probs;       /* [N, C] the user's own out-of-sample probabilities, to be pooled with ours */
-    const char *subsets;          /* a group for each row (split, source, annotator); table.csv:COLUMN too */
+    const char *subsets;          /* a name for each row (split, source, annotator); table.csv:COLUMN too */
     const char *class_embeddings; /* [C, D] in the order of the sorted labels, for the detector zeroshot */
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
@@ -146,7 +146,7 @@ RER_API rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids
 /* The user's own out-of-sample class probabilities [N, C], classes in the order of the sorted labels: they are
  * pooled with ours. Not copied: they must stay until the data set is freed or gets others. */
 RER_API rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_probs, rer_error *error);
-/* The group of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
+/* The subset of each row, for rer_result_detail: [N] integers or texts, -1 or empty for none. */
 RER_API rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error);
 /* Rows that are left out together, likewise; NULL: near-duplicates, as they are found. */
 RER_API rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error);

@@ -1,7 +1,7 @@
 /* Difficulty in detail, after an analysis. In steps:
- *   1. numbers of each group of rows (the whole, classes, subsets) from the O(N) numbers that are there;
+ *   1. numbers of each portion of rows (the whole, classes, subsets) from the O(N) numbers that are there;
  *   2. distributions of errors, and what merging confused pairs would do (score/spreads.c);
- *   3. bootstrap intervals of each group's chi;
+ *   3. bootstrap intervals of each portion's chi;
  *   4. the samples between two classes, and the most extreme ones. */
 #include "run/details.h"
 
@@ -18,8 +18,8 @@ typedef struct detail_run {
     const rer_dataset *data;
     rer_details *details;
     int64_t places;    /* 1 + C + G */
-    int64_t *start[3]; /* by rer_grouping: [groups + 1] into: */
-    int64_t *rows[3];  /* [N] scored rows, one group after the other */
+    int64_t *start[3]; /* by rer_portion_kind: [portions + 1] into: */
+    int64_t *rows[3];  /* [N] scored rows, one portion after the other */
     rer_spreads spreads;
 } detail_run;
 
@@ -30,7 +30,7 @@ void rer_details_free(rer_details *details)
     for (int32_t g = 0; details->subset_names != NULL && g < details->G; g++)
         free(details->subset_names[g]);
     free(details->subset_names);
-    free(details->groups);
+    free(details->portions);
     free(details->counts);
     free(details);
 }
@@ -45,66 +45,64 @@ static double chi_of(const rer_result *result, int64_t row)
     return rer_chi((double)result->own[row], (double)result->other[row]);
 }
 
-/* The group of a row, -1: none. */
-static int32_t group_of(const detail_run *run, rer_grouping grouping, int64_t row)
+/* The portion of a row, -1: none. */
+static int32_t portion_of(const detail_run *run, rer_portion_kind kind, int64_t row)
 {
-    if (grouping == RER_WHOLE)
+    if (kind == RER_WHOLE)
         return 0;
-    return grouping == RER_BY_CLASS ? run->result->given[row]
-           : run->details->G > 0    ? run->data->subsets.codes[row]
-                                    : -1;
+    return kind == RER_BY_CLASS ? run->result->given[row] : run->details->G > 0 ? run->data->subsets.codes[row] : -1;
 }
 
-static int32_t groups_of(const rer_details *details, rer_grouping grouping)
+static int32_t portions_of(const rer_details *details, rer_portion_kind kind)
 {
-    return grouping == RER_WHOLE ? 1 : grouping == RER_BY_CLASS ? details->C : details->G;
+    return kind == RER_WHOLE ? 1 : kind == RER_BY_CLASS ? details->C : details->G;
 }
 
-/* ---- groups --------------------------------------------------------------------------------- */
+/* ---- portions ------------------------------------------------------------------------------- */
 
-static void sum_group_rows(const detail_run *run, rer_grouping grouping)
+static void sum_portion_rows(const detail_run *run, rer_portion_kind kind)
 {
     const rer_result *result = run->result;
-    rer_group *groups = run->details->groups + rer_group_place(run->details, grouping, 0);
+    rer_portion *portions = run->details->portions + rer_portion_place(run->details, kind, 0);
     for (int64_t row = 0; row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? group_of(run, grouping, row) : -1;
+        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g < 0)
             continue;
-        groups[g].n++;
-        groups[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
-        groups[g].chi += chi_of(result, row);
-        groups[g].error_rate += rer_predicted(result, row) != result->given[row];
-        groups[g].noise_rate += rer_logistic((double)result->logit[row]);
-        groups[g].own_error += (double)result->own[row];
+        portions[g].n++;
+        portions[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
+        portions[g].chi += chi_of(result, row);
+        portions[g].error_rate += rer_predicted(result, row) != result->given[row];
+        portions[g].noise_rate += rer_logistic((double)result->logit[row]);
+        portions[g].own_error += (double)result->own[row];
     }
-    for (int32_t g = 0; g < groups_of(run->details, grouping); g++) {
-        double n = groups[g].n > 0 ? (double)groups[g].n : NAN;
-        groups[g].chi /= n;
-        groups[g].error_rate /= n;
-        groups[g].noise_rate /= n;
-        groups[g].own_error /= n;
-        groups[g].difficulty = NAN;
+    for (int32_t g = 0; g < portions_of(run->details, kind); g++) {
+        double n = portions[g].n > 0 ? (double)portions[g].n : NAN;
+        portions[g].chi /= n;
+        portions[g].error_rate /= n;
+        portions[g].noise_rate /= n;
+        portions[g].own_error /= n;
+        portions[g].difficulty = NAN;
     }
 }
 
-/* The scored rows, one group after the other. */
-static rer_status sort_by_group(detail_run *run, rer_grouping grouping, rer_error *error)
+/* The scored rows, one portion after the other. */
+static rer_status sort_by_portion(detail_run *run, rer_portion_kind kind, rer_error *error)
 {
     const rer_result *result = run->result;
-    const rer_group *groups = run->details->groups + rer_group_place(run->details, grouping, 0);
-    int32_t count = groups_of(run->details, grouping);
+    const rer_portion *portions = run->details->portions + rer_portion_place(run->details, kind, 0);
+    int32_t count = portions_of(run->details, kind);
     int64_t *next = NULL;
-    rer_room rooms[] = {RER_ROOM(run->start[grouping], count + 1), RER_ROOM(run->rows[grouping], result->N),
+    rer_room rooms[] = {RER_ROOM(run->start[kind], count + 1), RER_ROOM(run->rows[kind], result->N),
                         RER_ROOM(next, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "groups", error);
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "portions", error);
     for (int32_t g = 0; status == RER_OK && g < count; g++) {
-        next[g] = run->start[grouping][g];
-        run->start[grouping][g + 1] = next[g] + groups[g].n;
+        next[g] = run->start[kind][g];
+        run->start[kind][g + 1] = next[g] + portions[g].n;
     }
     for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? group_of(run, grouping, row) : -1;
+        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g >= 0)
-            run->rows[grouping][next[g]++] = row;
+            run->rows[kind][next[g]++] = row;
     }
     free(next);
     return status;
@@ -116,11 +114,11 @@ static void set_class_difficulties(const detail_run *run, int64_t *predicted)
 {
     const rer_result *result = run->result;
     rer_details *details = run->details;
-    for (int64_t i = 0; i < details->groups[0].n; i++)
+    for (int64_t i = 0; i < details->portions[0].n; i++)
         predicted[rer_predicted(result, run->rows[RER_WHOLE][i])]++;
     for (int32_t c = 0; c < details->C; c++) {
-        rer_group *class = &details->groups[rer_group_place(details, RER_BY_CLASS, c)];
-        double chance = 1 - (double)predicted[c] / (double)details->groups[0].n;
+        rer_portion *class = &details->portions[rer_portion_place(details, RER_BY_CLASS, c)];
+        double chance = 1 - (double)predicted[c] / (double)details->portions[0].n;
         if (class->n > 0)
             class->difficulty = chance > 0 ? fmin(1, class->error_rate / chance) : 0;
     }
@@ -135,7 +133,7 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
     if (status == RER_OK)
         status = rer_allocate(&predicted, details->C, sizeof *predicted, "classes", error);
     if (status == RER_OK) {
-        details->groups[0].difficulty = result->summary.difficulty;
+        details->portions[0].difficulty = result->summary.difficulty;
         set_class_difficulties(run, predicted);
     }
     for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
@@ -148,7 +146,7 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
             predicted[rer_predicted(result, row)]++;
             wrong += rer_predicted(result, row) != result->given[row];
         }
-        details->groups[rer_group_place(details, RER_BY_SUBSET, g)].difficulty =
+        details->portions[rer_portion_place(details, RER_BY_SUBSET, g)].difficulty =
             rer_difficulty(wrong, given, predicted, details->C);
     }
     free(given);
@@ -156,46 +154,46 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
     return status;
 }
 
-static rer_status name_groups(detail_run *run, rer_error *error)
+static rer_status name_portions(detail_run *run, rer_error *error)
 {
     rer_details *details = run->details;
     rer_status status = rer_allocate(&details->subset_names, details->G, sizeof(char *), "names of subsets", error);
-    details->groups[0].name = "all";
+    details->portions[0].name = "all";
     for (int32_t c = 0; c < details->C; c++)
-        details->groups[1 + c].name = run->result->names[c];
+        details->portions[1 + c].name = run->result->names[c];
     for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
         const rer_texts *names = &run->data->subsets.names;
         status = rer_copy_text(&details->subset_names[g], names->bytes + names->offset[g], error);
-        details->groups[1 + details->C + g].name = details->subset_names[g];
+        details->portions[1 + details->C + g].name = details->subset_names[g];
     }
     return status;
 }
 
 /* ---- bootstrap ------------------------------------------------------------------------------ */
 
-static rer_status bootstrap_group(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)scratch;
     detail_run *run = context;
     const rer_details *details = run->details;
-    rer_grouping grouping = item == 0 ? RER_WHOLE : item <= details->C ? RER_BY_CLASS : RER_BY_SUBSET;
-    const int64_t *start = run->start[grouping] + (item - rer_group_place(details, grouping, 0));
+    rer_portion_kind kind = item == 0 ? RER_WHOLE : item <= details->C ? RER_BY_CLASS : RER_BY_SUBSET;
+    const int64_t *start = run->start[kind] + (item - rer_portion_place(details, kind, 0));
     int64_t n = start[1] - start[0];
     float *chi = NULL;
     rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++)
-        chi[i] = (float)chi_of(run->result, run->rows[grouping][start[0] + i]);
+        chi[i] = (float)chi_of(run->result, run->rows[kind][start[0] + i]);
     if (status == RER_OK)
-        status = rer_bootstrap_mean(&details->groups[item].chi_within, chi, n, run->result->options.seed,
+        status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
                                     (uint64_t)item, error);
     free(chi);
     return status;
 }
 
-static rer_status bootstrap_groups(detail_run *run, const rer_run *passes, rer_error *error)
+static rer_status bootstrap_portions(detail_run *run, const rer_run *passes, rer_error *error)
 {
     rer_job job = {
-        .stage = "intervals", .from = 1, .to = 1, .items = run->places, .work = bootstrap_group, .context = run};
+        .stage = "intervals", .from = 1, .to = 1, .items = run->places, .work = bootstrap_portion, .context = run};
     return rer_pool_run(passes->pool, &job, error);
 }
 
@@ -235,7 +233,7 @@ static rer_status fill_spreads(detail_run *run, const rer_run *passes, rer_error
 {
     rer_details *details = run->details;
     rer_spreads *spreads = &run->spreads;
-    const int32_t *group = details->G > 0 ? run->data->subsets.codes : NULL;
+    const int32_t *subset = details->G > 0 ? run->data->subsets.codes : NULL;
     int n_pairs = (int)rer_min(RER_PAIRS_DETAILED, run->result->n_pairs);
     rer_status status =
         rer_allocate(&spreads->sums, run->places * RER_SIDES, sizeof *spreads->sums, "distributions", error);
@@ -243,12 +241,12 @@ static rer_status fill_spreads(detail_run *run, const rer_run *passes, rer_error
         status = rer_allocate(&spreads->pairs, n_pairs, sizeof *spreads->pairs, "confused pairs", error);
     spreads->counts = details->counts;
     if (status == RER_OK)
-        status = rer_spreads_fill(spreads, run->result->pairs, n_pairs, group, details->G, run->result->own,
+        status = rer_spreads_fill(spreads, run->result->pairs, n_pairs, subset, details->G, run->result->own,
                                   run->result->model, passes, error);
     for (int64_t g = 0; status == RER_OK && g < run->places; g++) {
         const rer_spread_sums *sums = spreads->sums + g * RER_SIDES;
-        details->groups[g].own = spread_of(&sums[RER_OWN], rer_group_counts(details, g, RER_OWN));
-        details->groups[g].others = spread_of(&sums[RER_OTHERS], rer_group_counts(details, g, RER_OTHERS));
+        details->portions[g].own = spread_of(&sums[RER_OWN], rer_portion_counts(details, g, RER_OWN));
+        details->portions[g].others = spread_of(&sums[RER_OTHERS], rer_portion_counts(details, g, RER_OTHERS));
     }
     details->n_pairs = status == RER_OK ? n_pairs : 0;
     return status;
@@ -315,11 +313,11 @@ static rer_status allocate_details(detail_run *run, rer_error *error)
     details->C = run->result->C;
     details->G = run->data->subsets.codes != NULL ? run->data->subsets.C : 0;
     run->places = 1 + (int64_t)details->C + details->G;
-    status = rer_allocate(&details->groups, run->places, sizeof *details->groups, "groups", error);
+    status = rer_allocate(&details->portions, run->places, sizeof *details->portions, "portions", error);
     if (status == RER_OK)
         status = rer_allocate(&details->counts, run->places * RER_SIDES * RER_BINS, sizeof *details->counts,
                               "histograms", error);
-    return status == RER_OK ? name_groups(run, error) : status;
+    return status == RER_OK ? name_portions(run, error) : status;
 }
 
 rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const rer_progress *progress,
@@ -336,22 +334,22 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
     status = allocate_details(&run, error);
     if (status == RER_OK)
         status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
-    for (int grouping = RER_WHOLE; status == RER_OK && grouping <= RER_BY_SUBSET; grouping++) {
-        sum_group_rows(&run, (rer_grouping)grouping);
-        status = sort_by_group(&run, (rer_grouping)grouping, error);
+    for (int kind = RER_WHOLE; status == RER_OK && kind <= RER_BY_SUBSET; kind++) {
+        sum_portion_rows(&run, (rer_portion_kind)kind);
+        status = sort_by_portion(&run, (rer_portion_kind)kind, error);
     }
     if (status == RER_OK)
         status = set_difficulties(&run, error);
     if (status == RER_OK)
         status = fill_spreads(&run, &passes, error);
     if (status == RER_OK)
-        status = bootstrap_groups(&run, &passes, error);
+        status = bootstrap_portions(&run, &passes, error);
     for (int p = 0; status == RER_OK && p < run.details->n_pairs; p++)
         set_pair(&run.details->pairs[p], &result->pairs[p], &run.spreads.pairs[p], result);
     rer_run_end(&passes);
-    for (int grouping = RER_WHOLE; grouping <= RER_BY_SUBSET; grouping++) {
-        free(run.start[grouping]);
-        free(run.rows[grouping]);
+    for (int kind = RER_WHOLE; kind <= RER_BY_SUBSET; kind++) {
+        free(run.start[kind]);
+        free(run.rows[kind]);
     }
     free(run.spreads.sums);
     free(run.spreads.pairs);
@@ -364,12 +362,12 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
     return RER_OK;
 }
 
-const rer_group *rer_result_group(const rer_result *result, rer_grouping grouping, int32_t index)
+const rer_portion *rer_result_portion(const rer_result *result, rer_portion_kind kind, int32_t index)
 {
     const rer_details *details = result->details;
-    if (details == NULL || index < 0 || index >= groups_of(details, grouping))
+    if (details == NULL || index < 0 || index >= portions_of(details, kind))
         return NULL;
-    return &details->groups[rer_group_place(details, grouping, index)];
+    return &details->portions[rer_portion_place(details, kind, index)];
 }
 
 const rer_pair_detail *rer_result_pair_detail(const rer_result *result, int index)

@@ -11,14 +11,14 @@
 
 #define EXTREMES 50
 
-/* ---- groups --------------------------------------------------------------------------------- */
+/* ---- portions --------------------------------------------------------------------------------- */
 
-#define OF_GROUP(member) RER_FIELD(rer_group, member)
+#define OF_PORTION(member) RER_FIELD(rer_portion, member)
 #define OF_SPREAD(member) RER_FIELD(rer_spread, member)
 
-static const rer_field group_start[] = {OF_GROUP(name), OF_GROUP(n), OF_GROUP(chi)};
-static const rer_field group_rest[] = {OF_GROUP(error_rate), OF_GROUP(difficulty), OF_GROUP(noise_rate),
-                                       OF_GROUP(n_issues), OF_GROUP(own_error)};
+static const rer_field portion_start[] = {OF_PORTION(name), OF_PORTION(n), OF_PORTION(chi)};
+static const rer_field portion_rest[] = {OF_PORTION(error_rate), OF_PORTION(difficulty), OF_PORTION(noise_rate),
+                                         OF_PORTION(n_issues), OF_PORTION(own_error)};
 static const rer_field spread_fields[] = {OF_SPREAD(n),
                                           OF_SPREAD(mean),
                                           RER_FIELD_AS("sd", rer_spread, deviation),
@@ -38,20 +38,20 @@ static void put_spread(rer_writer *writer, const rer_spread *spread)
     put_real(writer, spread->r2);
 }
 
-void rer_put_groups(rer_writer *writer, const void *what, int which)
+void rer_put_portions(rer_writer *writer, const void *what, int which)
 {
     const rer_result *result = ((const rer_result_files *)what)->result;
-    const rer_group *group;
+    const rer_portion *portion;
     rer_put(writer, which == RER_BY_CLASS ? "label" : "subset");
     rer_put(writer, ",n,chi,chi_low,chi_high,error_rate,difficulty,noise_rate,n_issues,own_error,in_mean,in_sd,in_r2,"
                     "out_mean,out_sd,out_r2\n");
-    for (int32_t g = 0; (group = rer_result_group(result, (rer_grouping)which, g)) != NULL; g++) {
-        rer_csv_fields(writer, RER_FIELDS(group_start), group);
-        put_real(writer, group->chi_within.low);
-        put_real(writer, group->chi_within.high);
-        rer_csv_fields(writer, RER_FIELDS(group_rest), group);
-        put_spread(writer, &group->own);
-        put_spread(writer, &group->others);
+    for (int32_t g = 0; (portion = rer_result_portion(result, (rer_portion_kind)which, g)) != NULL; g++) {
+        rer_csv_fields(writer, RER_FIELDS(portion_start), portion);
+        put_real(writer, portion->chi_within.low);
+        put_real(writer, portion->chi_within.high);
+        rer_csv_fields(writer, RER_FIELDS(portion_rest), portion);
+        put_spread(writer, &portion->own);
+        put_spread(writer, &portion->others);
         rer_csv_end(writer);
     }
 }
@@ -63,7 +63,7 @@ static void put_transition(rer_writer *writer, const rer_result *result, int32_t
     rer_csv_text(writer, result->names[from]);
     rer_csv_text(writer, result->names[to]);
     rer_csv_integer(writer, count);
-    put_real(writer, (double)count / (double)rer_result_group(result, RER_BY_CLASS, from)->n);
+    put_real(writer, (double)count / (double)rer_result_portion(result, RER_BY_CLASS, from)->n);
     rer_csv_end(writer);
 }
 
@@ -77,7 +77,7 @@ void rer_put_transitions(rer_writer *writer, const void *what, int which)
     bool is_made = rer_writer_ok(writer, rer_list_confusions(&list, &count, result, writer->error));
     rer_put(writer, "given_label,predicted_label,n,share\n");
     for (int32_t c = 0; is_made && c < result->C; c++) {
-        int64_t right = rer_result_group(result, RER_BY_CLASS, c)->n;
+        int64_t right = rer_result_portion(result, RER_BY_CLASS, c)->n;
         for (int64_t i = at; i < count && list[i].from == c; i++)
             right -= list[i].count;
         for (; at < count && list[at].from == c && list[at].to < c; at++)
@@ -152,23 +152,23 @@ void rer_put_extremes(rer_writer *writer, const void *what, int which)
 
 /* ---- details.json --------------------------------------------------------------------------- */
 
-static void put_group(rer_json *json, const char *name, const rer_group *group)
+static void put_portion(rer_json *json, const char *name, const rer_portion *portion)
 {
     rer_json_object(json, name);
-    rer_json_fields(json, RER_FIELDS(group_start), group);
-    rer_json_interval(json, "chi_interval", group->chi_within);
-    rer_json_fields(json, RER_FIELDS(group_rest), group);
-    rer_json_record(json, "in_class", RER_FIELDS(spread_fields), &group->own);
-    rer_json_record(json, "out_of_class", RER_FIELDS(spread_fields), &group->others);
+    rer_json_fields(json, RER_FIELDS(portion_start), portion);
+    rer_json_interval(json, "chi_interval", portion->chi_within);
+    rer_json_fields(json, RER_FIELDS(portion_rest), portion);
+    rer_json_record(json, "in_class", RER_FIELDS(spread_fields), &portion->own);
+    rer_json_record(json, "out_of_class", RER_FIELDS(spread_fields), &portion->others);
     rer_json_end(json);
 }
 
-static void put_grouping(rer_json *json, const char *name, const rer_result *result, rer_grouping grouping)
+static void put_portions(rer_json *json, const char *name, const rer_result *result, rer_portion_kind kind)
 {
-    const rer_group *group;
+    const rer_portion *portion;
     rer_json_array(json, name);
-    for (int32_t g = 0; (group = rer_result_group(result, grouping, g)) != NULL; g++)
-        put_group(json, NULL, group);
+    for (int32_t g = 0; (portion = rer_result_portion(result, kind, g)) != NULL; g++)
+        put_portion(json, NULL, portion);
     rer_json_end(json);
 }
 
@@ -192,10 +192,10 @@ void rer_put_details_json(rer_writer *writer, const void *what, int which)
     rer_json json = {.writer = writer};
     (void)which;
     rer_json_object(&json, NULL);
-    put_group(&json, "whole", rer_result_group(result, RER_WHOLE, 0));
+    put_portion(&json, "whole", rer_result_portion(result, RER_WHOLE, 0));
     rer_json_real(&json, "transition_entropy", result->summary.transition_entropy);
-    put_grouping(&json, "classes", result, RER_BY_CLASS);
-    put_grouping(&json, "subsets", result, RER_BY_SUBSET);
+    put_portions(&json, "classes", result, RER_BY_CLASS);
+    put_portions(&json, "subsets", result, RER_BY_SUBSET);
     rer_json_array(&json, "pairs");
     for (int p = 0; (detail = rer_result_pair_detail(result, p)) != NULL; p++)
         put_pair(&json, result, detail);
@@ -212,9 +212,9 @@ static rer_status class_of_rank(int32_t *class, const rer_result *result, double
     int32_t usable = 0;
     rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "classes", error);
     for (int32_t c = 0; status == RER_OK && c < result->C; c++) {
-        const rer_group *group = rer_result_group(result, RER_BY_CLASS, c);
-        if (group->n > 0)
-            ranked[usable++] = (rer_ranked){group->chi, c};
+        const rer_portion *portion = rer_result_portion(result, RER_BY_CLASS, c);
+        if (portion->n > 0)
+            ranked[usable++] = (rer_ranked){portion->chi, c};
     }
     if (usable > 0) {
         rer_sort_ranked(ranked, usable);
@@ -257,12 +257,12 @@ void rer_put_distribution(rer_writer *writer, const void *what, int which)
     int32_t c = 0;
     if (!rer_writer_ok(writer, class_of_rank(&c, result, places[which].share, writer->error)))
         return;
-    const rer_group *group = rer_result_group(result, RER_BY_CLASS, c);
+    const rer_portion *portion = rer_result_portion(result, RER_BY_CLASS, c);
     drawn_spread own, others;
     char title[200];
-    draw_spread(&own, &group->own, rer_group_counts(result->details, 1 + c, RER_OWN), "in class");
-    draw_spread(&others, &group->others, rer_group_counts(result->details, 1 + c, RER_OTHERS), "out of class");
-    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %.3f", places[which].name, group->name, group->chi);
+    draw_spread(&own, &portion->own, rer_portion_counts(result->details, 1 + c, RER_OWN), "in class");
+    draw_spread(&others, &portion->others, rer_portion_counts(result->details, 1 + c, RER_OTHERS), "out of class");
+    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %.3f", places[which].name, portion->name, portion->chi);
     rer_series series[] = {
         {.kind = RER_HISTOGRAM, .name = own.name, .n = RER_BINS, .x = own.edges, .y = own.density, .color = 1},
         {.kind = RER_HISTOGRAM, .name = others.name, .n = RER_BINS, .x = others.edges, .y = others.density, .color = 2},

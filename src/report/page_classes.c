@@ -41,13 +41,13 @@ static void put_subsets(const rer_page *page)
         {.title = "likely wrong", .is_number = true, .help = "the mean mistakenness of its samples"},
         {.title = "flagged", .is_number = true},
     };
-    const rer_group *group = rer_result_group(page->result, RER_BY_SUBSET, 0);
+    const rer_portion *group = rer_result_portion(page->result, RER_BY_SUBSET, 0);
     rer_writer *writer = page->writer;
     if (group == NULL)
         return;
     rer_frame_section(writer, "groups", "Groups", "The same numbers for each group of rows.");
     rer_frame_table_start(writer, "Groups", columns, 9);
-    for (int32_t i = 0; (group = rer_result_group(page->result, RER_BY_SUBSET, i)) != NULL && i < GROUPS_MAX; i++) {
+    for (int32_t i = 0; (group = rer_result_portion(page->result, RER_BY_SUBSET, i)) != NULL && i < GROUPS_MAX; i++) {
         rer_frame_row(writer);
         rer_frame_cell(writer, group->name);
         rer_frame_cell_count(writer, group->n);

@@ -19,8 +19,8 @@ rer_putter rer_put_samples, rer_put_classes, rer_put_duplicates;
 rer_putter rer_put_summary; /* last: it holds the time that the others took */
 rer_putter rer_put_report;
 
-/* details.c; which: the rer_grouping. */
-rer_putter rer_put_groups;
+/* details.c; which: the rer_portion_kind. */
+rer_putter rer_put_portions;
 rer_putter rer_put_transitions, rer_put_pair_details, rer_put_extremes, rer_put_details_json;
 /* Histograms of the class of smallest, of median and of largest chi (0, 1, 2), as the paper's first figure. */
 rer_putter rer_put_distribution;

@@ -17,7 +17,7 @@ static const rer_file all_files[] = {
     {"samples.csv", rer_put_samples, 0, 0},
     {"classes.csv", rer_put_classes, 0, 0},
     {"report.html", rer_put_report, 0, 0},
-    {"class_details.csv", rer_put_groups, RER_BY_CLASS, DETAILS},
+    {"class_details.csv", rer_put_portions, RER_BY_CLASS, DETAILS},
     {"transitions.csv", rer_put_transitions, 0, DETAILS},
     {"pair_details.csv", rer_put_pair_details, 0, DETAILS},
     {"extremes.csv", rer_put_extremes, 0, DETAILS},
@@ -25,7 +25,7 @@ static const rer_file all_files[] = {
     {"distribution_median.svg", rer_put_distribution, 1, DETAILS},
     {"distribution_hardest.svg", rer_put_distribution, 2, DETAILS},
     {"details.json", rer_put_details_json, 0, DETAILS},
-    {"subset_details.csv", rer_put_groups, RER_BY_SUBSET, SUBSETS},
+    {"subset_details.csv", rer_put_portions, RER_BY_SUBSET, SUBSETS},
     {"duplicates.csv", rer_put_duplicates, 0, DUPLICATES},
     {"summary.json", rer_put_summary, 0, 0},
 };
@@ -34,7 +34,7 @@ rer_status rer_result_write(rer_result *result, const rer_dataset *data, const c
 {
     rer_result_files files = {result, data, &result->summary.seconds, rer_now()};
     unsigned has = (result->details != NULL ? DETAILS : 0) |
-                   (rer_result_group(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
+                   (rer_result_portion(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
                    (result->duplicate != NULL ? DUPLICATES : 0);
     rer_error_clear(error);
     rer_status status = rer_dataset_check_rows(data, result->N, error);

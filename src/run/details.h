@@ -9,10 +9,10 @@
 enum { RER_OWN, RER_OTHERS, RER_SIDES };
 
 typedef struct rer_details {
-    int32_t C, G;        /* classes, subsets */
-    rer_group *groups;   /* [1 + C + G]: whole, classes, subsets */
-    int64_t *counts;     /* [1 + C + G, RER_SIDES, RER_BINS] histograms of errors from low to high */
-    char **subset_names; /* [G] owned */
+    int32_t C, G;          /* classes, subsets */
+    rer_portion *portions; /* [1 + C + G]: whole, classes, subsets */
+    int64_t *counts;       /* [1 + C + G, RER_SIDES, RER_BINS] histograms of errors from low to high */
+    char **subset_names;   /* [G] owned */
     rer_pair_detail pairs[RER_PAIRS_DETAILED];
     int n_pairs;
 } rer_details;
@@ -22,12 +22,12 @@ void rer_details_free(rer_details *details);
 rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows, int64_t *found,
                         rer_error *error);
 
-static inline int64_t rer_group_place(const rer_details *details, rer_grouping grouping, int32_t index)
+static inline int64_t rer_portion_place(const rer_details *details, rer_portion_kind kind, int32_t index)
 {
-    return grouping == RER_WHOLE ? 0 : grouping == RER_BY_CLASS ? 1 + index : 1 + details->C + index;
+    return kind == RER_WHOLE ? 0 : kind == RER_BY_CLASS ? 1 + index : 1 + details->C + index;
 }
 
-static inline const int64_t *rer_group_counts(const rer_details *details, int64_t place, int side)
+static inline const int64_t *rer_portion_counts(const rer_details *details, int64_t place, int side)
 {
     return details->counts + (place * RER_SIDES + side) * RER_BINS;
 }

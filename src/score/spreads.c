@@ -14,9 +14,9 @@ typedef struct spread_pass {
     const rer_model *model;
     const rer_run *run;
     rer_spreads *spreads;
-    const int32_t *group; /* [N] or NULL */
-    const float *own;     /* [N] */
-    int64_t places;       /* 1 + C + G */
+    const int32_t *subset; /* [N] or NULL */
+    const float *own;      /* [N] */
+    int64_t places;        /* 1 + C + G */
     bool is_second;
     const rer_pair *pairs;
     int n_pairs;
@@ -170,7 +170,7 @@ static rer_status spread_block(void *context, int64_t item, void *memory, rer_er
         model->reconstructor->errors(model, pass->run, &block, first, classes, parts->tile, parts->reconstructor);
         for (int64_t i = 0; i < block.count; i++) {
             float *d2 = parts->tile + i * classes;
-            int32_t c = block.code[i], group = pass->group != NULL ? pass->group[block.first + i] : -1;
+            int32_t c = block.code[i], group = pass->subset != NULL ? pass->subset[block.first + i] : -1;
             if (c < 0 || isnan(parts->own[i]))
                 continue;
             add_row(pass, parts, d2, first, classes, c, group);
@@ -239,14 +239,14 @@ static rer_status list_partners(spread_pass *pass, rer_error *error)
     return RER_OK;
 }
 
-rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *group, int32_t G,
+rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *subset, int32_t G,
                             const float *own, const rer_model *model, const rer_run *run, rer_error *error)
 {
     spread_pass pass = {
         .model = model,
         .run = run,
         .spreads = spreads,
-        .group = group,
+        .subset = subset,
         .own = own,
         .places = 1 + (int64_t)model->C + G,
         .pairs = pairs,

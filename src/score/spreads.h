@@ -27,8 +27,8 @@ typedef struct rer_spreads {
 } rer_spreads;
 
 /* `spreads` is filled; the caller has allocated (and zeroed) its arrays. Rows without an own error take
- * no part. group [N]: of each row, -1: none; may be NULL. own [N]: their errors. */
-rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *group, int32_t G,
+ * no part. subset [N]: of each row, -1: none; may be NULL. own [N]: their errors. */
+rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *subset, int32_t G,
                             const float *own, const rer_model *model, const rer_run *run, rer_error *error);
 
 #endif

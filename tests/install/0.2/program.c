@@ -100,7 +100,7 @@ static void study(const rer_dataset *data, const rer_result *result, const rer_o
     rer_bench_settings settings = {.size = sizeof settings, .detectors = "rer,knn", .human = &human, .n_human = 1};
     rer_bench_difference gap;
     int64_t changed = 0;
-    CHECK(rer_result_group(result, RER_BY_CLASS, 2)->own.n > 0);
+    CHECK(rer_result_portion(result, RER_BY_CLASS, 2)->own.n > 0);
     CHECK(rer_noise_plant(noisy, &changed, y, NULL, N, C, NULL, &error) == RER_OK && changed == N / 10);
     CHECK(rer_options_copy(&few, options, &error) == RER_OK);
     CHECK(rer_options_set(few, "sizes", "10,20,40", &error) == RER_OK);

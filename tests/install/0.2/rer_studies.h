@@ -26,19 +26,19 @@ typedef struct rer_spread { /* of errors */
     double r2;        /* of the Gaussian of this mean and deviation, over a histogram of 100 bins */
 } rer_spread;
 
-/* The whole data; by class (of the given label); by the groups of rer_files.subsets. */
-typedef enum rer_grouping { RER_WHOLE, RER_BY_CLASS, RER_BY_SUBSET } rer_grouping;
+/* What numbers are of: the whole data, a class (of the given label), a subset of rer_files.subsets. */
+typedef enum rer_portion_kind { RER_WHOLE, RER_BY_CLASS, RER_BY_SUBSET } rer_portion_kind;
 
-typedef struct rer_group {
+typedef struct rer_portion {
     const char *name;
     int64_t n, n_issues;
     double chi, error_rate, noise_rate, own_error; /* means over the labelled rows */
     double difficulty;                             /* as in rer_summary; NaN where n is 0 */
     rer_interval chi_within;                       /* bootstrap */
     /* Of a class: errors under it, of its own rows and of all others. Else: errors of the rows of the
-     * group, under their own class and under all others. */
+     * portion, under their own class and under all others. */
     rer_spread own, others;
-} rer_group;
+} rer_portion;
 
 #define RER_BETWEEN 5
 typedef struct rer_pair_detail {
@@ -55,7 +55,7 @@ typedef struct rer_pair_detail {
 RER_API rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const rer_progress *progress,
                                      rer_error *error);
 /* NULL past the last, and without details. */
-RER_API const rer_group *rer_result_group(const rer_result *result, rer_grouping grouping, int32_t index);
+RER_API const rer_portion *rer_result_portion(const rer_result *result, rer_portion_kind kind, int32_t index);
 RER_API const rer_pair_detail *rer_result_pair_detail(const rer_result *result, int index);
 /* Labelled rows of the smallest (or largest) chi, the most extreme first, into rows [count]; *found: how many. */
 RER_API rer_status rer_result_extremes(const rer_result *result, bool hardest, int64_t count, int64_t *rows,
