@@ -18,24 +18,18 @@ typedef struct rer_nearest {
 /* The elementwise parts of a network, rows [rows, cols]. */
 typedef struct rer_network_kernels {
     /* h <- max(0, h + bias) * scale */
-    void (*bias_relu_f32)(float *h, const float *bias, double scale, int64_t rows, int64_t cols);
-    void (*bias_relu_f64)(double *h, const double *bias, double scale, int64_t rows, int64_t cols);
+    void (*bias_relu)(float *h, const float *bias, double scale, int64_t rows, int64_t cols);
     /* y <- sigmoid(y + bias) */
-    void (*bias_sigmoid_f32)(float *y, const float *bias, int64_t rows, int64_t cols);
-    void (*bias_sigmoid_f64)(double *y, const double *bias, int64_t rows, int64_t cols);
+    void (*bias_sigmoid)(float *y, const float *bias, int64_t rows, int64_t cols);
     /* |y - x|^2 */
-    double (*squared_error_f32)(const float *y, const float *x, int64_t n);
-    double (*squared_error_f64)(const double *y, const double *x, int64_t n);
+    double (*squared_error)(const float *y, const float *x, int64_t n);
     /* d <- d * scale where h > 0, else 0 */
-    void (*relu_back_f32)(float *d, const float *h, double scale, int64_t n);
-    void (*relu_back_f64)(double *d, const double *h, double scale, int64_t n);
+    void (*relu_back)(float *d, const float *h, double scale, int64_t n);
     /* y <- factor (y - x) y (1 - y) */
-    void (*sigmoid_back_f32)(float *y, const float *x, double factor, int64_t n);
-    void (*sigmoid_back_f64)(double *y, const double *x, double factor, int64_t n);
+    void (*sigmoid_back)(float *y, const float *x, double factor, int64_t n);
     /* One Adam step (.9, .999, 1e-7) of weights w with moments m, v: the gradient g + 2 l2 w,
      * clipped to +-clip; rate has the bias corrections in it. */
-    void (*adam_f32)(float *w, float *m, float *v, const float *g, double rate, double l2, double clip, int64_t n);
-    void (*adam_f64)(double *w, double *m, double *v, const double *g, double rate, double l2, double clip, int64_t n);
+    void (*adam)(float *w, float *m, float *v, const float *g, double rate, double l2, double clip, int64_t n);
 } rer_network_kernels;
 
 /* What a row says of each of n classes, and what a unit of it is worth. */

@@ -1,10 +1,11 @@
 /* Training steps against umap-learn's model in Keras on the same numbers (reference.json, made by
  * make_reference.py): the loss of a batch, then the weights after Adam with clipped gradients. */
+#include "plain_network.h"
 #include "reference.h"
 
 #include "fit/autoencoder/train.h"
 
-#define LOSS_BAR 1e-9   /* in double */
+#define LOSS_BAR 1e-9   /* of the plain network in double */
 #define FLOAT_LOSS 1e-6 /* in float */
 #define WEIGHT_BAR 1e-6
 
@@ -14,7 +15,7 @@ typedef struct steps_case {
     int64_t D, B;
     float *x, *w; /* [2B, D], [parameters] */
     int32_t *negatives;
-    rer_scratch scratch; /* fits double too */
+    rer_scratch scratch;
 } steps_case;
 
 static void *allocate(int64_t count, size_t size)
@@ -55,9 +56,9 @@ static steps_case make_case(const json_t *known, double scale)
     for (int64_t n = 0; n < pairs; n++)
         made.negatives[n] = (int32_t)order[n] / RER_NEGATIVES;
     assert_int_equal(
-        rer_allocate(&made.scratch.base, rer_network_scratch_f64(&made.training.network, made.B), 1, "scratch", NULL),
+        rer_allocate(&made.scratch.base, rer_network_scratch(&made.training.network, made.B), 1, "scratch", NULL),
         RER_OK);
-    made.scratch.size = rer_network_scratch_f64(&made.training.network, made.B);
+    made.scratch.size = rer_network_scratch(&made.training.network, made.B);
     free(x);
     free(start);
     free(order);
@@ -86,8 +87,7 @@ static void check_loss(const steps_case *made)
         w[i] = (double)made->w[i];
     for (int64_t i = 0; i < 2 * made->B * made->D; i++)
         x[i] = (double)made->x[i];
-    rer_loss loss = rer_network_step_f64(&made->training.network, &made->training.loss, w, x, made->B, &draws, NULL,
-                                         made->scratch, rer_cpu_kernels());
+    rer_loss loss = plain_network_loss(&made->training.network, &made->training.loss, w, x, made->B, &draws);
     if (!(fabs(loss.total / known_loss(made, 0) - 1) <= LOSS_BAR))
         fail_msg("loss %.12g, not %.12g", loss.total, known_loss(made, 0));
     free(w);
@@ -112,8 +112,8 @@ static void check_steps(steps_case *made)
     rer_adam adam = {made->w, allocate(P, sizeof *g), allocate(P, sizeof *g), 1, 1};
     rer_draws draws = {.negatives = made->negatives};
     for (size_t step = 0; step < steps; step++) {
-        rer_loss loss = rer_network_step_f32(&made->training.network, &made->training.loss, made->w, made->x, made->B,
-                                             &draws, g, made->scratch, rer_cpu_kernels());
+        rer_loss loss = rer_network_step(&made->training.network, &made->training.loss, made->w, made->x, made->B,
+                                         &draws, g, made->scratch, rer_cpu_kernels());
         assert_true(fabs(loss.total / known_loss(made, step) - 1) <= FLOAT_LOSS);
         rer_adam_step(&adam, g, &made->training, rer_cpu_kernels());
         if (step == 0)

@@ -1,6 +1,5 @@
 /* The paper's network: encoder D -> hidden (ReLU, dropout) -> Z linear, decoder Z -> hidden reversed
- * (ReLU, dropout) -> D sigmoid; forward, loss and backward, in float for training and in double for
- * checking gradients.
+ * (ReLU, dropout) -> D sigmoid; forward, loss and backward.
  *
  * Letters: B edges of a batch, Z latent size, R different rows among its 2B: the heads i of its edges,
  * then their tails j. Only the heads are reconstructed. A row that comes several times is multiplied
@@ -48,18 +47,13 @@ typedef struct rer_loss {
     double reconstruction, layout, regularization, total;
 } rer_loss;
 
-/* Workspace of a batch of B edges, in float and in double. */
-int64_t rer_network_scratch_f32(const rer_network *network, int64_t B);
-int64_t rer_network_scratch_f64(const rer_network *network, int64_t B);
+/* Bytes of workspace for a batch of B edges. */
+int64_t rer_network_scratch(const rer_network *network, int64_t B);
 
 /* Loss of a batch x [R, D] and its gradient g [parameters] without the regularisation's part (which
  * Adam adds); g may be NULL. */
-rer_loss rer_network_step_f32(const rer_network *network, const rer_loss_settings *settings, const float *w,
-                              const float *x, int64_t B, const rer_draws *draws, float *g, rer_scratch scratch,
-                              const rer_kernels *kernels);
-rer_loss rer_network_step_f64(const rer_network *network, const rer_loss_settings *settings, const double *w,
-                              const double *x, int64_t B, const rer_draws *draws, double *g, rer_scratch scratch,
-                              const rer_kernels *kernels);
+rer_loss rer_network_step(const rer_network *network, const rer_loss_settings *settings, const float *w, const float *x,
+                          int64_t B, const rer_draws *draws, float *g, rer_scratch scratch, const rer_kernels *kernels);
 
 /* out [rows]: squared reconstruction errors of x [rows, D]; scratch of rer_network_sweep_scratch. */
 int64_t rer_network_sweep_scratch(const rer_network *network, int64_t rows);
@@ -67,9 +61,7 @@ void rer_network_errors(const rer_network *network, const float *w, const float 
                         int64_t out_stride, rer_scratch scratch, const rer_kernels *kernels);
 
 /* The layout loss alone: codes z [2B, Z] -> loss, and its gradient dz [2B, Z]. */
-double rer_layout_loss_f32(const float *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
-                           const int32_t *negatives, float *dz);
-double rer_layout_loss_f64(const double *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
-                           const int32_t *negatives, double *dz);
+double rer_layout_loss(const float *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
+                       const int32_t *negatives, float *dz);
 
 #endif

@@ -120,10 +120,9 @@ void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training,
     for (int l = 0; l < network->layers; l++) {
         int64_t at = network->weight[l], n = network->bias[l] - at;
         double l2 = l < network->layers - 1 ? training->loss.regularization : 0;
-        kernels->network->adam_f32(adam->w + at, adam->m + at, adam->v + at, g + at, rate, l2, CLIP, n);
+        kernels->network->adam(adam->w + at, adam->m + at, adam->v + at, g + at, rate, l2, CLIP, n);
         at = network->bias[l];
-        kernels->network->adam_f32(adam->w + at, adam->m + at, adam->v + at, g + at, rate, 0, CLIP,
-                                   network->width[l + 1]);
+        kernels->network->adam(adam->w + at, adam->m + at, adam->v + at, g + at, rate, 0, CLIP, network->width[l + 1]);
     }
 }
 
@@ -143,9 +142,9 @@ static rer_status run_report(trainee *self, rer_trained *trained, int64_t first,
                            .distinct = self->distinct,
                            .negatives = self->negatives};
         trained->rows += self->distinct;
-        rer_loss loss = rer_network_step_f32(&self->training->network, &self->training->loss, self->adam.w, self->batch,
-                                             self->training->batch, &draws, self->g,
-                                             rer_scratch_over(self->scratch, self->scratch_bytes), kernels);
+        rer_loss loss = rer_network_step(&self->training->network, &self->training->loss, self->adam.w, self->batch,
+                                         self->training->batch, &draws, self->g,
+                                         rer_scratch_over(self->scratch, self->scratch_bytes), kernels);
         if (!isfinite(loss.total))
             return rer_fail(error, RER_BAD_INPUT,
                             "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
@@ -162,7 +161,7 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 {
     const rer_network *network = &self->training->network;
     int64_t B = self->training->batch, P = network->parameters;
-    self->scratch_bytes = rer_network_scratch_f32(network, B);
+    self->scratch_bytes = rer_network_scratch(network, B);
     rer_room rooms[] = {
         RER_ROOM(self->adam.m, P),
         RER_ROOM(self->adam.v, P),
