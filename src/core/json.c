@@ -104,7 +104,8 @@ void rer_json_array(rer_json *json, const char *name)
 
 void rer_json_lines(rer_json *json)
 {
-    json->in_lines |= 1U << json->depth;
+    if (json->style != RER_JSON_FILE)
+        json->in_lines |= 1U << json->depth;
 }
 
 void rer_json_end(rer_json *json)
@@ -141,9 +142,10 @@ static void put_real(rer_writer *writer, double value)
 void rer_json_real(rer_json *json, const char *name, double value)
 {
     rer_json_name(json, name);
-    if (!isfinite(value))
+    bool in_page = json->style == RER_JSON_PAGE;
+    if (!isfinite(in_page ? (double)(float)value : value))
         rer_put(json->writer, "null");
-    else if (json->style == RER_JSON_PAGE)
+    else if (in_page)
         rer_put_number(json->writer, value);
     else
         put_real(json->writer, value);

@@ -31,7 +31,7 @@ typedef struct rer_json {
 void rer_json_object(rer_json *json, const char *name);
 void rer_json_array(rer_json *json, const char *name);
 void rer_json_end(rer_json *json); /* of what was opened last */
-/* From now on each further item of what was opened last begins a line, which a page's style has not by itself. */
+/* From now on each further item of what was opened last begins a line, as all do in a file. */
 void rer_json_lines(rer_json *json);
 
 void rer_json_real(rer_json *json, const char *name, double value); /* null where not finite */

@@ -84,6 +84,12 @@ void rer_put(rer_writer *writer, const char *text)
     rer_put_bytes(writer, text, (int64_t)strlen(text));
 }
 
+void rer_put_texts(rer_writer *writer, const char *const *texts)
+{
+    for (; *texts != NULL; texts++)
+        rer_put(writer, *texts);
+}
+
 void rer_put_integer(rer_writer *writer, int64_t value)
 {
     char reversed[24];

@@ -28,6 +28,9 @@ rer_status rer_writer_end_memory(rer_writer *writer, char **text); /* ends in a 
 
 void rer_put_bytes(rer_writer *writer, const char *bytes, int64_t count);
 void rer_put(rer_writer *writer, const char *text);
+/* Several texts, none of them NULL, one after the other. */
+void rer_put_texts(rer_writer *writer, const char *const *texts);
+#define rer_puts(writer, ...) rer_put_texts(writer, (const char *const[]){__VA_ARGS__, NULL})
 void rer_put_integer(rer_writer *writer, int64_t value);
 /* A float32 that reads back as it was; nothing for NaN. */
 void rer_put_number(rer_writer *writer, double value);

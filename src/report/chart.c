@@ -194,9 +194,7 @@ static rer_plot make_plot(rer_writer *writer, const rer_chart *chart)
 
 static void put_line(const rer_plot *p, const char *class, double x1, double y1, double x2, double y2)
 {
-    rer_put(p->writer, "<line class=\"");
-    rer_put(p->writer, class);
-    rer_put(p->writer, "\"");
+    rer_puts(p->writer, "<line class=\"", class, "\"");
     rer_put_attribute(p->writer, "x1", x1);
     rer_put_attribute(p->writer, "y1", y1);
     rer_put_attribute(p->writer, "x2", x2);

@@ -43,9 +43,8 @@ static void put_tip(const rer_plot *p, const rer_series *series, int64_t i)
         rer_put(p->writer, rer_value_text(text, place, along->percent));
     else if (place >= 0 && place < (double)along->n_names)
         rer_put_html(p->writer, along->names[(int64_t)place]);
-    rer_put(p->writer, ", ");
-    rer_put(p->writer, rer_value_text(text, values != NULL ? values[i] : (double)i, value_axis->percent));
-    rer_put(p->writer, "</title>");
+    rer_puts(p->writer, ", ", rer_value_text(text, values != NULL ? values[i] : (double)i, value_axis->percent),
+             "</title>");
 }
 
 void rer_plot_point(const rer_plot *p, double x, double y)
@@ -111,9 +110,7 @@ void rer_plot_shape(const rer_plot *p, int color, double x, double y, double r)
     } else {
         rer_put(p->writer, "<polygon");
         rer_plot_class(p, "dot", color, "");
-        rer_put(p->writer, " points=\"");
-        rer_put(p->writer, shape);
-        rer_put(p->writer, "\" transform=\"translate(");
+        rer_puts(p->writer, " points=\"", shape, "\" transform=\"translate(");
         rer_plot_point(p, x, y);
         rer_put(p->writer, ") scale(");
         rer_put_pixel(p->writer, r);
@@ -234,7 +231,7 @@ static void put_bars(const rer_plot *p, const rer_series *series, int color, int
 
 static void put_histogram(const rer_plot *p, const rer_series *series, int color)
 {
-    char text[RER_CHART_TEXT];
+    char low[RER_CHART_TEXT], high[RER_CHART_TEXT], height[RER_CHART_TEXT];
     double base = base_of(&p->y);
     for (int64_t i = 0; i < series->n; i++) {
         if (!shows_xy(p, series->x[i], series->y[i]) || !rer_axis_scale_shows(&p->x, series->x[i + 1]) ||
@@ -243,13 +240,9 @@ static void put_histogram(const rer_plot *p, const rer_series *series, int color
         double from = rer_axis_scale_at(&p->x, series->x[i]), to = rer_axis_scale_at(&p->x, series->x[i + 1]);
         double gap = fmin(1, (to - from) / 8);
         rer_plot_rectangle(p, color, from + gap / 2, base, to - gap / 2, rer_axis_scale_at(&p->y, series->y[i]));
-        rer_put(p->writer, "<title>");
-        rer_put(p->writer, rer_value_text(text, series->x[i], p->chart->x.percent));
-        rer_put(p->writer, " – ");
-        rer_put(p->writer, rer_value_text(text, series->x[i + 1], p->chart->x.percent));
-        rer_put(p->writer, ": ");
-        rer_put(p->writer, rer_value_text(text, series->y[i], p->chart->y.percent));
-        rer_put(p->writer, "</title></rect>\n");
+        rer_puts(p->writer, "<title>", rer_value_text(low, series->x[i], p->chart->x.percent), " – ",
+                 rer_value_text(high, series->x[i + 1], p->chart->x.percent), ": ",
+                 rer_value_text(height, series->y[i], p->chart->y.percent), "</title></rect>\n");
     }
 }
 

@@ -213,9 +213,7 @@ void rer_put_pixel(rer_writer *writer, double value)
 
 void rer_put_attribute(rer_writer *writer, const char *name, double value)
 {
-    rer_put(writer, " ");
-    rer_put(writer, name);
-    rer_put(writer, "=\"");
+    rer_puts(writer, " ", name, "=\"");
     rer_put_pixel(writer, value);
     rer_put(writer, "\"");
 }
@@ -256,9 +254,7 @@ void rer_put_label(rer_writer *writer, const char *class, double x, double y, co
 {
     if (text == NULL)
         return;
-    rer_put(writer, "<text class=\"");
-    rer_put(writer, class);
-    rer_put(writer, "\"");
+    rer_puts(writer, "<text class=\"", class, "\"");
     rer_put_attribute(writer, "x", x);
     rer_put_attribute(writer, "y", y);
     rer_put(writer, ">");
@@ -289,9 +285,9 @@ void rer_svg_start(rer_writer *writer, double width, double height, const char *
         rer_put(writer, ">\n");
         return;
     }
-    rer_put(writer, " xmlns=\"http://www.w3.org/2000/svg\">\n<style>");
-    rer_put(writer, rer_chart_css); /* holds neither < nor & */
-    rer_put(writer, "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+    /* The style holds neither < nor &. */
+    rer_puts(writer, " xmlns=\"http://www.w3.org/2000/svg\">\n<style>", rer_chart_css,
+             "</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
 }
 
 void rer_svg_end(rer_writer *writer)

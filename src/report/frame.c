@@ -15,9 +15,7 @@ static void put_hash(rer_writer *writer, const char *sha256)
 {
     if (sha256 == NULL)
         return;
-    rer_put(writer, " 'sha256-");
-    rer_put(writer, sha256);
-    rer_put(writer, "'");
+    rer_puts(writer, " 'sha256-", sha256, "'");
 }
 
 static void put_policy(rer_writer *writer, const rer_frame *frame)
@@ -38,13 +36,8 @@ static void put_element(rer_writer *writer, const char *name, const char *text)
 {
     if (text == NULL)
         return;
-    rer_put(writer, "<");
-    rer_put(writer, name);
-    rer_put(writer, ">");
-    rer_put(writer, text); /* our own, with its hash: as it is */
-    rer_put(writer, "</");
-    rer_put(writer, name);
-    rer_put(writer, ">\n");
+    /* The text is our own, with its hash: as it is. */
+    rer_puts(writer, "<", name, ">", text, "</", name, ">\n");
 }
 
 static void put_escaped(rer_writer *writer, const char *before, const char *text, const char *after)

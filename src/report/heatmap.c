@@ -104,9 +104,7 @@ static void put_cell(const grid *g, int64_t row, int64_t column, double value)
     put_name(g, &g->map->y, row);
     rer_put(g->writer, " → ");
     put_name(g, &g->map->x, column);
-    rer_put(g->writer, ": ");
-    rer_put(g->writer, cell_text(text, g->map, value));
-    rer_put(g->writer, "</title></rect>\n");
+    rer_puts(g->writer, ": ", cell_text(text, g->map, value), "</title></rect>\n");
     if (g->cell_width >= 30 && g->cell_height >= 16)
         rer_put_label(g->writer, "cell", x + g->cell_width / 2, y + g->cell_height / 2 + 4, text, RER_CHART_TEXT);
 }

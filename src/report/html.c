@@ -45,16 +45,12 @@ static void write_headline(char *text, size_t size, const rer_summary *summary)
 
 static void start_number(rer_writer *writer, const char *title)
 {
-    rer_put(writer, "<div><dt>");
-    rer_put(writer, title);
-    rer_put(writer, "</dt><dd>");
+    rer_puts(writer, "<div><dt>", title, "</dt><dd>");
 }
 
 static void end_number(rer_writer *writer, const char *explanation)
 {
-    rer_put(writer, "</dd><dd class=\"small\">");
-    rer_put(writer, explanation);
-    rer_put(writer, "</dd></div>\n");
+    rer_puts(writer, "</dd><dd class=\"small\">", explanation, "</dd></div>\n");
 }
 
 /* A value on a line from 0 to 1, with words at both ends. */
@@ -133,9 +129,8 @@ static void put_numbers(const rer_page *page)
     start_number(writer, "Difficulty");
     rer_put_decimal(writer, summary->difficulty);
     if (!isnan(summary->difficulty)) {
-        rer_put(writer, " <span class=\"word\">");
-        rer_put(writer, difficulty_word(summary->difficulty));
-        rer_put(writer, "</span></dd><dd class=\"small\">");
+        rer_puts(writer, " <span class=\"word\">", difficulty_word(summary->difficulty),
+                 "</span></dd><dd class=\"small\">");
         put_scale(writer, summary->difficulty);
     }
     rer_put(writer, "</dd></div>\n");
@@ -217,9 +212,7 @@ static void put_classes(const rer_page *page)
                        page->gallery.n_classes, page->result->C);
         rer_frame_paragraph(page->writer, text);
     }
-    rer_put(page->writer, rer_classes_html);
-    rer_put(page->writer, "<div class=\"confusions\">\n");
-    rer_put(page->writer, rer_matrix_html);
+    rer_puts(page->writer, rer_classes_html, "<div class=\"confusions\">\n", rer_matrix_html);
     rer_page_matrix(page);
     rer_put(page->writer, "<div id=\"pairs\" class=\"pairs\" hidden><h4>The most confused pairs</h4>"
                           "<p class=\"muted\">Samples of one that are nearest to the other. A pair with suspects can "

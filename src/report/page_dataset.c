@@ -134,11 +134,7 @@ static void put_charts(const rer_page *page)
 
 static void put_meaning(rer_writer *writer, const char *name, const char *meaning)
 {
-    rer_put(writer, "<dt>");
-    rer_put(writer, name);
-    rer_put(writer, "</dt><dd>");
-    rer_put(writer, meaning);
-    rer_put(writer, "</dd>\n");
+    rer_puts(writer, "<dt>", name, "</dt><dd>", meaning, "</dd>\n");
 }
 
 static void put_meanings(const rer_page *page)
@@ -224,9 +220,7 @@ static void put_method(const rer_page *page)
                            describe_probability(options)};
     rer_put(writer, "<h3>How they were computed</h3>\n<ol class=\"steps\">\n");
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        rer_put(writer, "<li>");
-        rer_put(writer, steps[i]);
-        rer_put(writer, "</li>\n");
+        rer_puts(writer, "<li>", steps[i], "</li>\n");
     }
     rer_put(writer, "</ol>\n");
 }
