@@ -177,6 +177,19 @@ rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item
     return RER_OK;
 }
 
+int64_t rer_place_of(const int64_t *rows, int64_t count, int64_t row)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (rows[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 rer_status rer_copy_text(char **out, const char *text, rer_error *error)
 {
     *out = strdup(text);

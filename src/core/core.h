@@ -44,6 +44,9 @@ rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item
                     rer_error *error);
 rer_status rer_copy_text(char **out, const char *text, rer_error *error);
 
+/* How many of rows [count], ascending, are smaller than `row`: its place, where it is among them. */
+int64_t rer_place_of(const int64_t *rows, int64_t count, int64_t row);
+
 /* *out = a * b, false on overflow or a negative factor. */
 bool rer_product(int64_t a, int64_t b, int64_t *out);
 

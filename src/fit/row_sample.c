@@ -123,6 +123,23 @@ rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *
     return status;
 }
 
+rer_block rer_row_sample_block(const rer_row_sample *sample, int64_t first, int64_t most, int64_t D)
+{
+    return (rer_block){
+        .count = rer_min(most, sample->count - first),
+        .x = sample->x + first * D,
+        .scale = sample->scale + first,
+        .code = sample->code + first,
+        .row = sample->row + first,
+    };
+}
+
+void rer_keep_tile(float *d2, const float *tile, int64_t rows, int64_t C, int64_t first, int64_t classes)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(d2 + i * C + first, tile + i * classes, (size_t)classes * sizeof(float));
+}
+
 typedef struct sample_pass {
     const rer_model *model;
     const rer_row_sample *sample;
@@ -147,21 +164,14 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     const rer_row_sample *sample = pass->sample;
     const rer_reconstructor *reconstructor = pass->model->reconstructor;
     int64_t first = item * SAMPLE_BLOCK, C = pass->model->C;
-    rer_block block = {
-        .count = rer_min(SAMPLE_BLOCK, sample->count - first),
-        .x = sample->x + first * pass->model->D,
-        .scale = sample->scale + first,
-        .code = sample->code + first,
-        .row = sample->row + first,
-    };
+    rer_block block = rer_row_sample_block(sample, first, SAMPLE_BLOCK, pass->model->D);
     rer_scratch all = rer_scratch_over(memory, pass->scratch), scratch;
     float *tile = lay_out(pass, &all, &scratch);
     reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
         reconstructor->errors(pass->model, pass->run, &block, (int32_t)k, (int32_t)classes, tile, scratch);
-        for (int64_t i = 0; i < block.count; i++)
-            memcpy(pass->d2 + (first + i) * C + k, tile + i * classes, (size_t)classes * sizeof(float));
+        rer_keep_tile(pass->d2 + first * C, tile, block.count, C, k, classes);
     }
     return RER_OK;
 }

@@ -29,6 +29,10 @@ rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *no
                                 rer_error *error);
 void rer_row_sample_free(rer_row_sample *sample);
 
+/* Rows first.. of a sample as a block, at most `most`. */
+rer_block rer_row_sample_block(const rer_row_sample *sample, int64_t first, int64_t most, int64_t D);
+/* A tile [rows, classes] of errors into d2 [rows, C], from class `first` on. */
+void rer_keep_tile(float *d2, const float *tile, int64_t rows, int64_t C, int64_t first, int64_t classes);
 /* d2 [count, C]: errors of the sampled rows under a model, each left out. */
 rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
                              rer_error *error);

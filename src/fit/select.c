@@ -71,16 +71,10 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     shrinkage_round *round = context;
     const rer_row_sample *sample = round->sample;
     const rer_kernels *kernels = round->run->kernels;
-    int64_t C = round->model->C, D = round->model->D;
+    int64_t C = round->model->C;
     int64_t which = item / sample_blocks(sample), first = item % sample_blocks(sample) * RER_BLOCK;
     const rer_centroid *candidate = &round->candidate[which];
-    rer_block block = {
-        .count = rer_min(RER_BLOCK, sample->count - first),
-        .x = sample->x + first * D,
-        .scale = sample->scale + first,
-        .code = sample->code + first,
-        .row = sample->row + first,
-    };
+    rer_block block = rer_row_sample_block(sample, first, RER_BLOCK, round->model->D);
     float *out = round->d2[which] + first * C;
     rer_scratch all = rer_scratch_over(memory, round->scratch), scratch;
     float *tile = lay_out(round, &all, &scratch);
@@ -88,8 +82,7 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
         int64_t classes = rer_min(RER_CLASS_TILE, C - k);
         rer_centroid_tile(candidate, kernels, &block, (int32_t)k, (int32_t)classes, tile, scratch);
-        for (int64_t i = 0; i < block.count; i++)
-            memcpy(out + i * C + k, tile + i * classes, (size_t)classes * sizeof(float));
+        rer_keep_tile(out, tile, block.count, C, k, classes);
     }
     return RER_OK;
 }

@@ -104,14 +104,7 @@ static rer_status ask_class_sums(rer_class_sums *sums, const rer_normalizer *nor
 static bool place_row(collecting *collected, const rer_row_sample *from, int64_t i)
 {
     rer_row_sample *sample = collected->sample;
-    int64_t low = 0, high = sample != NULL ? sample->count : 0, D = collected->run->D;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (sample->row[middle] < from->row[i])
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    int64_t D = collected->run->D, low = sample != NULL ? rer_place_of(sample->row, sample->count, from->row[i]) : 0;
     if (sample == NULL || low == sample->count || sample->row[low] != from->row[i] || from->code[i] < 0 ||
         from->code[i] >= collected->run->C)
         return false;

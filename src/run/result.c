@@ -119,15 +119,9 @@ double rer_chi(double own, double other)
 /* Place of a row among those that had a second look, -1: it had none. */
 static int64_t look_at(const rer_result *result, int64_t row)
 {
-    int64_t low = 0, high = result->looks.count;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (result->looks.row[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < result->looks.count && result->looks.row[low] == row ? low : -1;
+    const rer_looks *looks = &result->looks;
+    int64_t at = rer_place_of(looks->row, looks->count, row);
+    return at < looks->count && looks->row[at] == row ? at : -1;
 }
 
 int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS])

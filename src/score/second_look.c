@@ -301,20 +301,6 @@ static void fill_local(float *local, const rer_near *near, int64_t query, bool t
     }
 }
 
-/* The place of a row among those that are looked at. */
-static int64_t place_of(const look *l, int64_t row)
-{
-    int64_t low = 0, high = l->rows.count;
-    while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (l->rows.row[middle] < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The median own evidence of each class's sampled rows; `work` [sampled]. */
 static void set_typical(look *l, float *work)
 {
@@ -342,7 +328,8 @@ static rer_status weigh(look *l, rer_error *error)
     for (int trusted = 0; status == RER_OK && trusted < 2; trusted++) {
         status = rer_allocate(&l->local[trusted], sampled->count, C * (int64_t)sizeof(float), "evidence", error);
         for (int64_t i = 0; status == RER_OK && i < sampled->count; i++)
-            fill_local(l->local[trusted] + i * C, &l->near, place_of(l, sampled->row[i]), trusted != 0, 0, C);
+            fill_local(l->local[trusted] + i * C, &l->near, rer_place_of(l->rows.row, l->rows.count, sampled->row[i]),
+                       trusted != 0, 0, C);
         rer_channel_sample sample = rer_calibration_sample(&l->calibration, l->local[trusted], C);
         if (status == RER_OK)
             status = rer_channel_fit(&fit[trusted], l->model->channel, &sample, run->kernels, run->pool, error);

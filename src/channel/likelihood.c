@@ -1,0 +1,216 @@
+/* Step 2 of fit.c: the objective, - log likelihood of the labels seen and priors, its slope, and the way down. */
+#include "channel/search.h"
+#include "stats/minimize.h"
+
+#include <string.h>
+
+#define SMALL 40000     /* values: a tenth of a millisecond */
+#define FLAT 1e-4       /* the slope of the objective, a row, that is none */
+#define BETA_SPREAD 1.0 /* sd of beta */
+#define FEW 10.0        /* e, v ~ Beta(1, FEW) */
+
+void rer_channel_place(rer_channel_search *fit, const double *x)
+{
+    rer_channel *channel = fit->channel;
+    for (int j = 0; j < fit->kinds; j++)
+        channel->weight[fit->kind[j]] = exp(fmin(x[j], 80));
+    const double *share = x + fit->kinds, *beta = share + RER_SHARES;
+    channel->sharpness = RER_CHANNEL_MOST_LAMBDA * rer_logistic(share[RER_LOGIT_LAMBDA]);
+    channel->blur = rer_logistic(share[RER_LOGIT_BLUR]);
+    channel->likeness = fit->pairs ? rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
+    for (int32_t k = 0; k < channel->C; k++)
+        channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
+    if (channel->counts != NULL || channel->right == NULL)
+        return;
+    channel->uniform = fmax(rer_logistic(share[RER_LOGIT_UNIFORM]), RER_CHANNEL_LEAST_UNIFORM);
+    for (int32_t k = 0; k < channel->C; k++)
+        channel->right[k] = (float)(1 - channel->uniform);
+}
+
+/* The channel's u becomes that of the search. */
+void rer_channel_keep_uniform(rer_channel_search *fit)
+{
+    fit->x[fit->kinds + RER_LOGIT_UNIFORM] =
+        rer_logit(fmin(fmax(fit->channel->uniform, RER_CHANNEL_LEAST_UNIFORM), .99));
+}
+
+rer_channel_evidence rer_channel_evidence_of(const rer_channel_search *fit, int64_t row)
+{
+    rer_channel_evidence evidence = {.count = fit->kinds};
+    for (int j = 0; j < fit->kinds; j++) {
+        evidence.value[j] = fit->sample->value[fit->kind[j]] + row * fit->sample->C;
+        evidence.weight[j] = (float)fit->channel->weight[fit->kind[j]];
+    }
+    return evidence;
+}
+
+rer_channel_row rer_channel_row_of(const rer_channel_search *fit, int64_t row)
+{
+    const rer_channel *channel = fit->channel;
+    int32_t code = fit->sample->code[row];
+    return (rer_channel_row){
+        .rates = channel->rates != NULL ? channel->rates + (int64_t)code * channel->C : NULL,
+        .uniform = channel->uniform / (channel->C - 1),
+        .right = (double)channel->right[code],
+        .sharpness = channel->sharpness,
+        .blur = channel->blur,
+        .likeness = channel->likeness,
+        .code = code,
+    };
+}
+
+int64_t rer_channel_items(const rer_channel_search *fit)
+{
+    return (fit->sample->rows + RER_CHANNEL_ITEM - 1) / RER_CHANNEL_ITEM;
+}
+
+/* As the pool runs it; a small job here and now, since waking threads would take longer than the work. */
+rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error)
+{
+    if (fit->sample->rows * fit->sample->C > SMALL)
+        return rer_pool_run(fit->pool, job, error);
+    void *scratch = NULL;
+    rer_status status = rer_allocate(&scratch, job->scratch, 1, "the noise channel", error);
+    for (int64_t item = 0; status == RER_OK && item < job->items; item++) {
+        status = job->work(job->context, item, scratch, error);
+        if (status == RER_OK)
+            status = job->commit(job->context, item, scratch, error);
+    }
+    free(scratch);
+    return status;
+}
+
+/* A worker's rows: their part of the objective and of its slope. */
+typedef struct item_slope {
+    double value, share[RER_SHARES], weight[RER_EVIDENCE_KINDS];
+    float *beta; /* [C] */
+    float *z;    /* [C] of a row */
+    float *room; /* [C] of the kernels */
+} item_slope;
+
+/* At the head of the scratch: the struct itself, for the commit. */
+static item_slope lay_out_slope(const rer_channel_search *fit, rer_scratch *scratch)
+{
+    int64_t C = fit->sample->C;
+    item_slope slope = {0};
+    (void)rer_take(scratch, 1, sizeof slope);
+    slope.beta = rer_take(scratch, C, sizeof *slope.beta);
+    slope.z = rer_take(scratch, C, sizeof *slope.z);
+    slope.room = rer_take(scratch, C, sizeof *slope.room);
+    return slope;
+}
+
+static rer_status slope_of_rows(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)error;
+    const rer_channel_search *fit = context;
+    const rer_channel_kernels *kernels = fit->kernels->channel;
+    int32_t C = fit->sample->C;
+    rer_scratch scratch = rer_scratch_over(memory, fit->scratch);
+    item_slope *slope = memory;
+    *slope = lay_out_slope(fit, &scratch);
+    float *z = slope->z;
+    memset(slope->beta, 0, (size_t)C * sizeof *slope->beta);
+    int64_t end = rer_min((item + 1) * RER_CHANNEL_ITEM, fit->sample->rows);
+    for (int64_t i = item * RER_CHANNEL_ITEM; i < end; i++) {
+        rer_channel_evidence evidence = rer_channel_evidence_of(fit, i);
+        rer_channel_row row = rer_channel_row_of(fit, i);
+        rer_channel_slope of_row;
+        kernels->scores(z, fit->channel->bias, &evidence, C);
+        slope->value += kernels->gradient(&of_row, z, slope->room, &row, C);
+        slope->share[RER_LOGIT_LAMBDA] += of_row.sharpness;
+        slope->share[RER_LOGIT_BLUR] += of_row.blur;
+        slope->share[RER_LOGIT_LIKENESS] += of_row.likeness;
+        slope->share[RER_LOGIT_UNIFORM] += of_row.uniform;
+        for (int j = 0; j < fit->kinds; j++)
+            slope->weight[j] -= fit->kernels->dot_f32(evidence.value[j], z, C);
+        for (int32_t k = 0; k < C; k++)
+            slope->beta[k] += z[k];
+    }
+    return RER_OK;
+}
+
+static rer_status add_slope(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)item;
+    (void)error;
+    rer_channel_search *fit = context;
+    const item_slope *slope = scratch;
+    double *share = fit->gradient + fit->kinds;
+    fit->value -= slope->value;
+    for (int j = 0; j < fit->kinds; j++)
+        fit->gradient[j] -= slope->weight[j];
+    for (int j = 0; j < RER_SHARES; j++)
+        share[j] -= slope->share[j];
+    for (int32_t k = 0; k < fit->sample->C; k++)
+        share[RER_SHARES + k] -= (double)slope->beta[k];
+    return RER_OK;
+}
+
+/* - log of the priors; the slopes of shares become those of their logits. */
+static void add_priors(rer_channel_search *fit, const double *x)
+{
+    const rer_channel *channel = fit->channel;
+    double *gradient = fit->gradient, *share = gradient + fit->kinds, *beta = share + RER_SHARES;
+    const double *at = x + fit->kinds;
+    for (int j = 0; j < fit->kinds; j++)
+        gradient[j] *= channel->weight[fit->kind[j]];
+    double lambda = rer_logistic(at[RER_LOGIT_LAMBDA]),
+           few[] = {rer_logistic(at[RER_LOGIT_BLUR]), rer_logistic(at[RER_LOGIT_LIKENESS])};
+    share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
+    fit->value -= log(fmax(lambda, 1e-300)) + log(fmax(1 - lambda, 1e-300));
+    for (int j = 0; j < 2; j++) {
+        double p = few[j], *slope = &share[RER_LOGIT_BLUR + j];
+        *slope = *slope * p * (1 - p) - (1 - p) + FEW * p;
+        fit->value -= log(fmax(p, 1e-300)) + FEW * log(fmax(1 - p, 1e-300));
+    }
+    if (!fit->pairs)
+        share[RER_LOGIT_LIKENESS] = 0;
+    share[RER_LOGIT_UNIFORM] *= channel->counts == NULL ? channel->uniform * (1 - channel->uniform) : 0;
+    for (int32_t k = 0; k < fit->sample->C; k++) {
+        double b = at[RER_SHARES + k];
+        fit->value += b * b / (2 * BETA_SPREAD * BETA_SPREAD);
+        beta[k] += b / (BETA_SPREAD * BETA_SPREAD);
+    }
+}
+
+static rer_status evaluate(void *context, rer_problem *const *problems, int32_t count, rer_error *error)
+{
+    (void)count;
+    rer_channel_search *fit = context;
+    rer_problem *problem = problems[0];
+    rer_scratch measure = {0};
+    (void)lay_out_slope(fit, &measure);
+    rer_job job = {.stage = "looking at the labels",
+                   .from = .48,
+                   .to = .5,
+                   .items = rer_channel_items(fit),
+                   .scratch = fit->scratch = measure.used,
+                   .work = slope_of_rows,
+                   .commit = add_slope,
+                   .context = fit};
+    rer_channel_place(fit, problem->at);
+    fit->gradient = problem->gradient;
+    fit->value = 0;
+    memset(fit->gradient, 0, (size_t)rer_channel_variables(fit) * sizeof *fit->gradient);
+    rer_status status = rer_channel_run(fit, &job, error);
+    if (status != RER_OK)
+        return status;
+    add_priors(fit, problem->at);
+    double square = 0, flat = FLAT * (double)fit->sample->rows;
+    for (int64_t j = 0; j < rer_channel_variables(fit); j++)
+        square += fit->gradient[j] * fit->gradient[j];
+    problem->value = fit->value;
+    problem->converged = square < flat * flat;
+    return RER_OK;
+}
+
+rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *error)
+{
+    rer_problem problem = {.n = rer_channel_variables(fit), .x = fit->x};
+    rer_status status = rer_minimize(&problem, 1, steps, evaluate, fit, error);
+    if (status == RER_OK)
+        rer_channel_place(fit, fit->x);
+    fit->channel->surprise = problem.value;
+    return status;
+}

@@ -1,0 +1,69 @@
+/* The search for the likeliest channel, which fit.c runs, in parts: likelihood.c, flows.c, starts.c. */
+#ifndef RER_CHANNEL_SEARCH_H
+#define RER_CHANNEL_SEARCH_H
+
+#include "channel/channel.h"
+#include "core/scratch.h"
+#include "stats/order.h"
+
+#include <math.h>
+
+#define RER_CHANNEL_ITEM 128 /* rows of an item of work */
+#define RER_CHANNEL_MOST_LAMBDA .5
+#define RER_CHANNEL_LEAST_UNIFORM 1e-5
+#define RER_CHANNEL_FLOW_STEPS 4 /* of expectation-maximisation, each round */
+
+enum { RER_LOGIT_LAMBDA, RER_LOGIT_BLUR, RER_LOGIT_LIKENESS, RER_LOGIT_UNIFORM, RER_SHARES };
+
+/* Variables of the search: log t_j of the kinds that are there, the shares (u only where there are no flows), beta [C]. */
+typedef struct rer_channel_search {
+    const rer_channel_sample *sample;
+    const rer_kernels *kernels;
+    rer_pool *pool;
+    rer_channel *channel; /* at the variables; rates are those of the last expectation-maximisation */
+    int kinds, kind[RER_EVIDENCE_KINDS];
+    bool pairs;       /* rates of pairs, and likeness, are possible */
+    double *x;        /* [size] */
+    double *gradient; /* [size] of the evaluation under way */
+    double value;
+    double *gain;    /* [C seen, C true] nats that a flow is worth */
+    double *counts;  /* [C seen, C true] of the step under way ... */
+    double *totals;  /* [C] */
+    double even;     /* labels wrong in any way */
+    int64_t scratch; /* of the job under way */
+} rer_channel_search;
+
+static inline double rer_logit(double p)
+{
+    return log(p / (1 - p));
+}
+
+static inline int64_t rer_channel_variables(const rer_channel_search *fit)
+{
+    return fit->kinds + RER_SHARES + fit->sample->C;
+}
+
+/* likelihood.c. The channel at the variables x; its u, back into those of the search. */
+void rer_channel_place(rer_channel_search *fit, const double *x);
+void rer_channel_keep_uniform(rer_channel_search *fit);
+/* A sampled row as the kernels want it. */
+rer_channel_evidence rer_channel_evidence_of(const rer_channel_search *fit, int64_t row);
+rer_channel_row rer_channel_row_of(const rer_channel_search *fit, int64_t row);
+/* Items of work, and running them: as the pool does it, but a small job here and now. */
+int64_t rer_channel_items(const rer_channel_search *fit);
+rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error);
+/* Step 2: at most `steps` steps of L-BFGS. */
+rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *error);
+
+/* flows.c. Step 3; flows that are worth less than `cost` nats are given up. */
+rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cost, rer_error *error);
+double rer_channel_cost_of_flow(const rer_channel_sample *sample);
+
+/* starts.c. Step 1: t at which the two nearest classes of a median row are far apart; a channel with few mistakes of
+ * every kind, with labels that go one way, or with what was found from less evidence. */
+rer_status rer_channel_sharp_weight(double *weight, const rer_channel_sample *sample, rer_error *error);
+rer_status rer_channel_start_even(rer_channel_search *fit, double weight, rer_error *error);
+rer_status rer_channel_start_directed(rer_channel_search *fit, double weight, rer_error *error);
+rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *start, rer_error *error);
+
+#endif
