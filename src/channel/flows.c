@@ -86,7 +86,7 @@ double rer_channel_cost_of_flow(const rer_channel_sample *sample)
 rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cost, rer_error *error)
 {
     int64_t C = fit->sample->C;
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     float *room;
     (void)lay_out_flows(fit, &measure, &room);
     rer_job job = {.stage = "looking at the labels",

@@ -179,7 +179,7 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     (void)count;
     rer_channel_search *fit = context;
     rer_problem *problem = problems[0];
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out_slope(fit, &measure);
     rer_job job = {.stage = "looking at the labels",
                    .from = .48,

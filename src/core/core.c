@@ -154,6 +154,8 @@ rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, 
     return status;
 }
 
+char rer_nowhere[64];
+
 void rer_scratch_overrun(const rer_scratch *scratch, int64_t bytes)
 {
     (void)fprintf(stderr, "rer: %lld bytes of scratch taken of %lld that are left of %lld: report this as a bug\n",

@@ -144,7 +144,7 @@ static block_scratch lay_out(const rer_centroid *centroid, int64_t rows, rer_scr
 
 int64_t rer_centroid_scratch(const rer_centroid *centroid, int64_t rows)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(centroid, rows, &measure);
     return measure.used;
 }
@@ -300,8 +300,9 @@ void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kern
 void rer_centroid_tile(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block, int32_t first,
                        int32_t classes, float *d2, rer_scratch scratch)
 {
+    bool in_double = centroid->in_double;
     block_scratch parts = lay_out(centroid, block->count, &scratch);
-    score_tile(centroid, kernels, block, first, classes, parts.tile != NULL ? (void *)parts.tile : d2, &parts);
-    for (int64_t i = 0; parts.tile != NULL && i < block->count * classes; i++)
+    score_tile(centroid, kernels, block, first, classes, in_double ? (void *)parts.tile : d2, &parts);
+    for (int64_t i = 0; in_double && i < block->count * classes; i++)
         d2[i] = (float)parts.tile[i];
 }

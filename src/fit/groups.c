@@ -117,7 +117,7 @@ static rer_status commit_block(void *context, int64_t item, void *scratch, rer_e
 static rer_status add_residuals(rer_groups *groups, const rer_class_moments *moments, const rer_normalizer *normalizer,
                                 const rer_run *run, rer_error *error)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(run, &measure);
     residual_pass pass = {groups, moments, normalizer, run, measure.used};
     rer_job job = {.stage = "adding groups up",

@@ -199,7 +199,7 @@ static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_er
 rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
                               rer_error *error)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out_sums(run, &measure);
     means_pass pass = {run, normalizer, sums, measure.used};
     rer_job job = {
@@ -498,7 +498,7 @@ rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_cl
                            const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
     scatter_pass pass = {run, normalizer, moments, sample, scatter, 0};
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     int64_t update = 0;
     if (scatter != NULL && (!rer_product(run->D, run->D, &update) || update > INT64_MAX / 16))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many for a covariance", (long long)run->D);

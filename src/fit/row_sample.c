@@ -180,7 +180,7 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
                              rer_error *error)
 {
     sample_pass pass = {model, sample, run, d2, 0};
-    rer_scratch measure = {0}, reconstructor;
+    rer_scratch measure = RER_MEASURE, reconstructor;
     (void)lay_out(&pass, &measure, &reconstructor);
     pass.scratch = measure.used;
     rer_job job = {

@@ -146,7 +146,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
     if (status == RER_OK) {
-        rer_scratch measure = {0}, centroid;
+        rer_scratch measure = RER_MEASURE, centroid;
         (void)lay_out(round, &measure, &centroid);
         scores.scratch = round->scratch = measure.used;
         status = rer_pool_run(pool, &scores, error);

@@ -27,6 +27,7 @@ static rer_status check_codes(const rer_part *part, int64_t rows, int64_t C, rer
 static rer_status open_part(working *work, const rer_progress *progress, rer_error *error)
 {
     rer_tensors *task = work->task;
+    rer_dataset *data = NULL;
     work->options = rer_options_default();
     int64_t D = rer_exchange_integer(task, "features", 1, INT32_MAX);
     int64_t C = rer_exchange_integer(task, "classes", 1, INT32_MAX);
@@ -36,14 +37,15 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
     work->options.threads = work->part->threads;
     rer_status status = rer_tensors_status(task, error);
     if (status == RER_OK)
-        status = rer_dataset_wrap(&work->data, &work->part->rows, NULL, &work->options, error);
-    if (status == RER_OK && work->data->D != D)
-        status = rer_fail(error, RER_BAD_INPUT, "rows of a part have %lld features instead of %lld",
-                          (long long)work->data->D, (long long)D);
+        status = rer_dataset_wrap(&data, &work->part->rows, NULL, &work->options, error);
+    work->data = data;
+    if (status == RER_OK && data->D != D)
+        status = rer_fail(error, RER_BAD_INPUT, "rows of a part have %lld features instead of %lld", (long long)data->D,
+                          (long long)D);
     if (status == RER_OK)
-        status = check_codes(work->part, work->data->N, C, error);
+        status = check_codes(work->part, data->N, C, error);
     if (status == RER_OK)
-        status = rer_run_start(&work->run, work->data, work->part->codes, (int32_t)C, &work->options, progress, error);
+        status = rer_run_start(&work->run, data, work->part->codes, (int32_t)C, &work->options, progress, error);
     work->run.first_row = work->part->first;
     work->run.passes = &rer_passes_here;
     return status;

@@ -53,7 +53,7 @@ rer_block rer_block_take(const rer_run *run, rer_scratch *scratch)
 
 int64_t rer_block_scratch(const rer_run *run)
 {
-    rer_scratch scratch = {0};
+    rer_scratch scratch = RER_MEASURE;
     (void)rer_block_take(run, &scratch);
     return scratch.used;
 }

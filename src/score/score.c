@@ -217,7 +217,7 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
     rer_status status = rer_log_sizes(&pass->log_n, model->n, model->C, error);
     if (status != RER_OK)
         return status;
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(pass, &measure);
     pass->scratch = measure.used;
     rer_job job = {

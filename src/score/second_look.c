@@ -253,7 +253,7 @@ static int64_t chunks(const look *l)
 
 static rer_status question(look *l, rer_error *error)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(l, &measure);
     l->scratch = measure.used;
     rer_job job = {.stage = "looking again",

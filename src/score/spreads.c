@@ -87,10 +87,10 @@ static void add_count(int32_t *counts, const rer_spread_sums *sums, float error)
 static void add_error(const spread_pass *pass, spread_scratch *parts, int64_t place, int side, float error)
 {
     int64_t at = place * RER_SIDES + side;
-    if (pass->is_second)
-        add_count(parts->counts + at * RER_BINS, &pass->spreads->sums[at], error);
-    else
+    if (parts->sums != NULL)
         add_sum(&parts->sums[at], error);
+    else
+        add_count(parts->counts + at * RER_BINS, &pass->spreads->sums[at], error);
 }
 
 /* The errors d2 [classes] of row i. */
@@ -254,7 +254,7 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
     };
     rer_status status = list_partners(&pass, error);
     for (int second = 0; status == RER_OK && second < 2; second++) {
-        rer_scratch measure = {0};
+        rer_scratch measure = RER_MEASURE;
         pass.is_second = second == 1;
         (void)lay_out(&pass, &measure);
         pass.scratch = measure.used;

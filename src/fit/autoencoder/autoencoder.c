@@ -145,7 +145,7 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
         status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
                               "the networks", error);
     if (status == RER_OK) {
-        rer_scratch measure = {0};
+        rer_scratch measure = RER_MEASURE;
         (void)lay_out_task(&pass, &measure);
         pass.weights = state->weights;
         pass.scratch = measure.used;
@@ -213,7 +213,7 @@ static score_scratch lay_out(const autoencoder_state *state, int64_t rows, rer_s
 
 static int64_t scratch_bytes(const rer_model *model, int64_t rows)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(model->state, rows, &measure);
     return measure.used;
 }

@@ -210,7 +210,7 @@ static step_scratch lay_out_step(const rer_network *network, int64_t B, rer_scra
 
 int64_t rer_network_scratch(const rer_network *network, int64_t B)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out_step(network, B, &measure);
     return measure.used;
 }
@@ -292,7 +292,7 @@ static void lay_out_sweep(const rer_network *network, int64_t rows, float **outp
 int64_t rer_network_sweep_scratch(const rer_network *network, int64_t rows)
 {
     float *outputs[RER_LAYERS_MAX];
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     lay_out_sweep(network, rows, outputs, &measure);
     return measure.used;
 }

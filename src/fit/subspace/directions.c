@@ -282,7 +282,7 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
         status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C,
                               run->D * (int64_t)rer_subspace_real(subspace)->size, "principal directions", error);
     if (status == RER_OK) {
-        rer_scratch measure = {0};
+        rer_scratch measure = RER_MEASURE;
         (void)lay_out(&pass, &measure);
         pass.scratch = measure.used;
         rer_job job = {

@@ -68,7 +68,7 @@ static block_scratch lay_out(const rer_subspace *subspace, int64_t rows, rer_scr
 
 int64_t rer_subspace_scratch(const rer_model *model, int64_t rows)
 {
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(model->state, rows, &measure);
     return measure.used;
 }
@@ -83,7 +83,7 @@ void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_
     const rer_real *real = parts.real;
     *parts.left_out = left_out;
     rer_centroid_prepare(centroid, run->kernels, block, left_out, parts.centroid);
-    for (int64_t i = 0; parts.u_own != NULL && i < block->count; i++)
+    for (int64_t i = 0; subspace->pair_norm == NULL && i < block->count; i++)
         memcpy(rer_real_at(real, parts.u_own, i * D), rer_real_at(real, centroid->u, parts.terms[i].reference * D),
                (size_t)D * real->size);
 }
@@ -106,13 +106,13 @@ static void start_tile(const rer_subspace *subspace, const rer_block *block, con
     const void *norm = rer_real_at(real, subspace->center_norm, first);
     const void *norm_own = rer_centroid_of(subspace->metric)->norm;
     real->multiply(parts->product, classes, parts->t, w, block->count, classes, D);
-    if (parts->u_own != NULL)
+    if (subspace->pair_norm == NULL)
         real->multiply(parts->between, classes, parts->u_own, w, block->count, classes, D);
     for (int64_t i = 0; i < block->count; i++) {
         const rer_row_terms *terms = parts->terms + i;
         int64_t at = i * classes;
         const void *m = NULL;
-        if (parts->u_own == NULL) {
+        if (subspace->pair_norm != NULL) {
             m = table_row(subspace, real, subspace->pair_norm, 0, terms->reference, first);
         } else {
             void *made = rer_real_at(real, parts->between, at);
@@ -134,12 +134,12 @@ static void project_tile(const rer_subspace *subspace, const rer_block *block, c
     const void *directions = rer_real_at(real, subspace->basis, (j * C + first) * D);
     const void *lift = rer_real_at(real, subspace->lift, j * C + first);
     real->multiply(parts->product, classes, parts->t, directions, block->count, classes, D);
-    if (parts->u_own != NULL)
+    if (subspace->pair_norm == NULL)
         real->multiply(parts->between, classes, parts->u_own, directions, block->count, classes, D);
     for (int64_t i = 0; i < block->count; i++) {
         int64_t at = i * classes;
         const void *shift = NULL;
-        if (parts->u_own == NULL) {
+        if (subspace->pair_norm != NULL) {
             shift = table_row(subspace, real, subspace->pair_shift, j, parts->terms[i].reference, first);
         } else {
             void *made = rer_real_at(real, parts->between, at);
@@ -191,7 +191,7 @@ static void finish_row(const rer_subspace *subspace, const rer_kernels *kernels,
     const rer_row_terms *terms = parts->terms + i;
     const void *scale = rer_real_at(real, subspace->center_norm, first);
     double base = terms->own;
-    if (parts->u_own == NULL)
+    if (subspace->pair_norm != NULL)
         scale = table_row(subspace, real, subspace->pair_norm, 0, terms->reference, first);
     else if (terms->reference < subspace->C)
         base += real->get(rer_centroid_of(subspace->metric)->norm, terms->reference);

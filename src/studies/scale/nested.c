@@ -342,7 +342,7 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *subsets, co
         status = sum_rows(&pass, error);
     if (status == RER_OK)
         status = make_tables(&pass, error);
-    rer_scratch measure = {0};
+    rer_scratch measure = RER_MEASURE;
     (void)lay_out(&pass, &measure);
     pass.scratch = measure.used;
     rer_job job = {
