@@ -117,8 +117,9 @@ void rer_comparison_put_map(rer_writer *writer, const void *what, int which)
     }
     for (int p = 0; is_made && p < comparison->n_pairs; p++) {
         const rer_agreement *pair = &comparison->pairs[p];
-        values[pair->a * count + pair->b] = *(const double *)((const char *)pair + maps[which].value);
-        values[pair->b * count + pair->a] = *(const double *)((const char *)pair + maps[which].reverse);
+        const char *numbers = (const char *)pair;
+        memcpy(&values[pair->a * count + pair->b], numbers + maps[which].value, sizeof *values);
+        memcpy(&values[pair->b * count + pair->a], numbers + maps[which].reverse, sizeof *values);
     }
     rer_axis axis = {.names = names, .n_names = count};
     rer_heatmap map = {.title = maps[which].title, .x = axis, .y = axis, .rows = count, .columns = count, .high = 1};
