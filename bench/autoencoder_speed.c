@@ -117,9 +117,10 @@ static rer_status sweep(void *context, int64_t item, void *scratch, rer_error *e
     const work *given = context;
     const rer_network *network = &given->training.network;
     float *errors = rer_carve(&scratch, BLOCK * CLASSES * (int64_t)sizeof *errors);
+    rer_scratch rest = rer_scratch_over(scratch, rer_network_sweep_scratch(network, BLOCK));
     for (int k = 0; k < CLASSES; k++)
         rer_network_errors(network, given->weights + k * network->parameters, given->block, BLOCK, errors + k, CLASSES,
-                           scratch, rer_cpu_kernels());
+                           rest, rer_cpu_kernels());
     return RER_OK;
 }
 

@@ -7,7 +7,7 @@
  * machine meets both; only the ratio of the medians is a claim. */
 #include "backend/backend.h"
 #include "bench.h"
-#include "options.h"
+#include "core/options.h"
 #include "core/pool.h"
 
 #include <stdio.h>

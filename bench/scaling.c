@@ -3,7 +3,7 @@
  * at most 5,000 rows (the shrinkage, the noise channel) does not grow with N: the slope is taken where
  * that constant, a tenth of a second, is small against the rest. */
 #include "bench.h"
-#include "options.h"
+#include "core/options.h"
 
 #include <math.h>
 #include <stdio.h>
