@@ -12,7 +12,6 @@
 #include "fit/label_fit.h"
 
 #include <math.h>
-#include <string.h>
 
 #define GRID 12
 #define CHOICE_LEAST 1000

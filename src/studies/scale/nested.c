@@ -18,7 +18,7 @@
 #include <string.h>
 
 typedef struct subset_pass {
-    const rer_nested *subsets;
+    const rer_nested *nested;
     const rer_model *whole;
     const rer_centroid *centroid;
     const rer_run *run;
@@ -53,10 +53,10 @@ static rer_status load_rows(void *context, int64_t item, void *scratch, rer_erro
 }
 
 /* The smallest subset that the row belongs to, or `count`. */
-static int first_subset(const rer_nested *subsets, int64_t row)
+static int first_subset(const rer_nested *nested, int64_t row)
 {
     int s = 0;
-    while (s < subsets->count && subsets->place[row] >= subsets->sizes[s])
+    while (s < nested->count && nested->place[row] >= nested->sizes[s])
         s++;
     return s;
 }
@@ -69,8 +69,8 @@ static rer_status add_rows(void *context, int64_t item, void *scratch, rer_error
     const rer_block *block = scratch;
     for (int64_t i = 0; i < block->count; i++) {
         int32_t c = block->code[i];
-        int s = c >= 0 ? first_subset(pass->subsets, block->first + i) : pass->subsets->count;
-        if (s == pass->subsets->count)
+        int s = c >= 0 ? first_subset(pass->nested, block->first + i) : pass->nested->count;
+        if (s == pass->nested->count)
             continue;
         pass->n[s * pass->C + c]++;
         pass->run->kernels->add_scaled(pass->mean + (s * pass->C + c) * pass->D, block->x + i * pass->D,
@@ -95,13 +95,13 @@ static rer_status sum_rows(subset_pass *pass, rer_error *error)
     rer_status status = rer_pool_run(pass->run->pool, &job, error);
     if (status != RER_OK)
         return status;
-    for (int s = 1; s < pass->subsets->count; s++) { /* what is new -> all */
+    for (int s = 1; s < pass->nested->count; s++) { /* what is new -> all */
         for (int64_t c = 0; c < pass->C; c++)
             pass->n[s * pass->C + c] += pass->n[(s - 1) * pass->C + c];
         for (int64_t j = 0; j < each; j++)
             pass->mean[s * each + j] += pass->mean[(s - 1) * each + j];
     }
-    for (int64_t k = 0; k < pass->subsets->count * pass->C; k++)
+    for (int64_t k = 0; k < pass->nested->count * pass->C; k++)
         for (int64_t j = 0; j < pass->D; j++)
             pass->mean[k * pass->D + j] /= (double)rer_max(1, pass->n[k]);
     return RER_OK;
@@ -161,7 +161,7 @@ static rer_status make_tables(subset_pass *pass, rer_error *error)
         status = rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     if (status == RER_OK) {
         to_metric(pass->u, pass->norm, u, pass->centroid->mean, pass->centroid);
-        for (int64_t s = 0; s < pass->subsets->count; s++) {
+        for (int64_t s = 0; s < pass->nested->count; s++) {
             to_metric(pass->v + s * C * D, pass->norms + s * C, v, pass->mean + s * C * D, pass->centroid);
             if (pass->pairs != NULL)
                 make_pairs(pass->pairs + s * C * C, u, v, product, C, D);
@@ -262,7 +262,7 @@ static void score_tile(const subset_pass *pass, const rer_block *block, const re
         if (pass->run->kernels->left_out_f32(d2, m, m, terms[i].own, terms[i].own, terms[i].h_own, terms[i].gain,
                                              classes))
             refine(pass, parts->t + i * D, pass->u + c * D, v, &terms[i], m, d2, classes);
-        bool is_inside = pass->subsets->place[block->first + i] < pass->subsets->sizes[s];
+        bool is_inside = pass->nested->place[block->first + i] < pass->nested->sizes[s];
         if (is_inside && c >= first && c < first + classes) {
             float n = (float)pass->n[s * C + c];
             d2[c - first] = n > 1 ? d2[c - first] * (n / (n - 1)) * (n / (n - 1)) : NAN;
@@ -282,7 +282,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     if (status != RER_OK)
         return status;
     const rer_row_terms *terms = prepare_block(pass, &block, parts);
-    for (int s = 0; s < pass->subsets->count; s++) {
+    for (int s = 0; s < pass->nested->count; s++) {
         for (int64_t i = 0; i < block.count; i++)
             parts->errors[i] = rer_row_errors_none();
         for (int64_t first = 0; first < pass->C; first += pass->tile)
@@ -299,7 +299,7 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
     (void)error;
     const subset_pass *pass = context;
     const subset_scratch *parts = memory;
-    for (int s = 0; s < pass->subsets->count; s++) {
+    for (int s = 0; s < pass->nested->count; s++) {
         rer_ratio_sums_add(&pass->sums[s].ratios, &parts->sums[s].ratios);
         pass->sums[s].chi += parts->sums[s].chi;
         pass->sums[s].wrong += parts->sums[s].wrong;
@@ -311,7 +311,7 @@ static rer_status commit_block(void *context, int64_t item, void *memory, rer_er
 
 static rer_status allocate_pass(subset_pass *pass, rer_error *error)
 {
-    int64_t C = pass->C, D = pass->D, count = pass->subsets->count, each = 0;
+    int64_t C = pass->C, D = pass->D, count = pass->nested->count, each = 0;
     if (!rer_product(C, D, &each) || each > INT64_MAX / 256)
         return rer_fail(error, RER_SYSTEM, "%lld classes of %lld features are too many", (long long)C, (long long)D);
     const rer_room rooms[] = {RER_ROOM(pass->n, count * C), RER_ROOM(pass->mean, count * each),
@@ -323,11 +323,11 @@ static rer_status allocate_pass(subset_pass *pass, rer_error *error)
     return status;
 }
 
-rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *subsets, const rer_model *whole,
-                            const rer_run *run, rer_error *error)
+rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, const rer_model *whole, const rer_run *run,
+                            rer_error *error)
 {
     subset_pass pass = {
-        .subsets = subsets,
+        .nested = nested,
         .whole = whole,
         .centroid = rer_centroid_of(whole->state),
         .run = run,
@@ -336,7 +336,7 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *subsets, co
         .tile = rer_min(RER_CLASS_TILE, run->C),
         .sums = sums,
     };
-    memset(sums, 0, (size_t)subsets->count * sizeof *sums);
+    memset(sums, 0, (size_t)nested->count * sizeof *sums);
     rer_status status = allocate_pass(&pass, error);
     if (status == RER_OK)
         status = sum_rows(&pass, error);

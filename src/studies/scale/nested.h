@@ -22,8 +22,8 @@ typedef struct rer_nested_sums {
 
 /* `whole`: a centroid model of all rows. A row is left out of the metric and, where it belongs to the
  * subset, of its class mean. sums [count]. */
-rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *subsets, const rer_model *whole,
-                            const rer_run *run, rer_error *error);
+rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, const rer_model *whole, const rer_run *run,
+                            rer_error *error);
 
 void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C);
 
