@@ -203,6 +203,15 @@ static rer_status run_stages(rer_result *result, rer_run *run, const char *error
     return status;
 }
 
+/* Few wide rows are analysed in their span where the metric, features x features, is what costs. Class embeddings lie
+ * outside of it. */
+static bool can_span(const rer_dataset *data, const rer_options *options)
+{
+    bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
+    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && data->parts.ask == NULL &&
+           data->class_embeddings == NULL;
+}
+
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
                           const char *errors_path, const rer_progress *progress, rer_error *error)
 {
@@ -219,8 +228,17 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     if (status == RER_OK)
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
+    rer_span *span = NULL;
+    if (status == RER_OK && can_span(data, options))
+        status = rer_span_make(&span, &run, error);
+    if (status == RER_OK && span != NULL)
+        status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK)
         status = run_stages(made, &run, errors_path, error);
+    if (made->model != NULL)
+        made->model->span = span;
+    else
+        rer_span_free(span);
     rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
@@ -292,15 +310,17 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
 {
     double started = rer_now();
     rer_result *made = NULL;
-    if (data->D != model->D)
+    if (data->D != rer_model_columns(model))
         return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but the model was fitted on %lld",
-                        data->features.name, (long long)data->D, (long long)model->D);
+                        data->features.name, (long long)data->D, (long long)rer_model_columns(model));
     rer_status status = rer_result_make(&made, data->N, model->C, options, error);
     if (status != RER_OK)
         return status;
     rer_run run = {0};
     status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = &rer_passes_here;
+    if (status == RER_OK && model->span != NULL)
+        status = rer_span_enter(&run, model->span, false, error);
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)

@@ -11,6 +11,7 @@
 
 typedef struct rer_centroid {
     int64_t D;
+    int64_t columns; /* that the rows came with; D, but in their span */
     int32_t C;
     const double *mean;       /* [C, D] class means */
     const double *grand;      /* [D] mean of all rows: what unlabelled and new rows are compared from */

@@ -32,7 +32,7 @@ int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor)
 
 int64_t rer_model_columns(const rer_model *model)
 {
-    return model->D;
+    return model->span != NULL ? model->span->D : model->D;
 }
 
 int32_t rer_model_classes(const rer_model *model)

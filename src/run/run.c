@@ -21,6 +21,7 @@ rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *g
         .given = given,
         .N = data->N,
         .D = data->D,
+        .columns = data->D,
         .C = C,
     };
     rer_status status = rer_allocate(&run->invalid, data->N, sizeof *run->invalid, "invalid rows", error);
@@ -31,6 +32,9 @@ void rer_run_end(rer_run *run)
 {
     rer_pool_close(run->pool);
     free(run->invalid);
+    if (run->view != NULL)
+        free(run->view->features.owned);
+    free(run->view);
     *run = (rer_run){0};
 }
 

@@ -25,7 +25,9 @@ typedef struct rer_run {
     const bool *fitted;              /* [N] rows that the model was fitted on, NULL: every labelled one */
     const int32_t *groups;           /* [N] rows of one group are left out together, -1: alone; NULL: each alone */
     int64_t N, D;
+    int64_t columns; /* of the rows as they came: D, but in their span (run/span.h) */
     int32_t C;
+    rer_dataset *view; /* the data in their span, NULL: as they came */
     int64_t first_row; /* place of row 0 in the whole data set, where the data is a part of one */
 } rer_run;
 
