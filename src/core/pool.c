@@ -120,6 +120,11 @@ rer_status rer_pool_pulse(rer_pool *pool, rer_error *error)
     return pthread_equal(pthread_self(), pool->owner) ? report(pool, done, error) : RER_OK;
 }
 
+rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory)
+{
+    return rer_scratch_over(memory, pool->job->scratch);
+}
+
 /* Works on items of the posted job until there are no more. */
 static void work_on_job(rer_pool *pool, int index)
 {

@@ -28,23 +28,30 @@ typedef struct judging {
     int64_t *cell_start;      /* [C + 1] cells of a given class */
 } judging;
 
+/* The block stands at the start of the scratch, where a commit finds it. */
+static rer_scratch lay_out(const judging *j, rer_scratch *scratch)
+{
+    (void)rer_take(scratch, 1, sizeof(rer_probability_block));
+    return rer_take_part(scratch, j->probabilities->scratch);
+}
+
 static rer_status run_pass(judging *j, const char *stage, rer_pool_step *work, rer_pool_step *commit, rer_error *error)
 {
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(j, &measure);
     rer_job job = {.stage = stage,
                    .items = j->probabilities->items,
-                   .scratch = (int64_t)sizeof(rer_probability_block) + 64 + j->probabilities->scratch,
+                   .scratch = measure.used,
                    .work = work,
                    .commit = commit,
                    .context = j};
     return rer_pool_run(j->run->pool, &job, error);
 }
 
-/* The block stands at the start of the scratch, where a commit finds it. */
-static rer_status load_block(rer_probability_block **block, const judging *j, int64_t item, void *scratch,
-                             rer_error *error)
+static rer_status load_block(rer_probability_block *block, const judging *j, int64_t item, rer_error *error)
 {
-    *block = rer_carve(&scratch, sizeof **block);
-    return j->probabilities->block(*block, j->probabilities->source, item, scratch, error);
+    rer_scratch scratch = rer_pool_scratch(j->run->pool, block);
+    return j->probabilities->block(block, j->probabilities->source, item, lay_out(j, &scratch), error);
 }
 
 static int32_t most_probable(const float *p, int32_t C, int32_t without)
@@ -63,8 +70,8 @@ static rer_status look_at_block(void *context, int64_t item, void *scratch, rer_
     judging *j = context;
     rer_confident *out = j->out;
     int32_t C = j->run->C;
-    rer_probability_block *block;
-    rer_status status = load_block(&block, j, item, scratch, error);
+    rer_probability_block *block = scratch;
+    rer_status status = load_block(block, j, item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         int64_t row = rer_probability_row(block, i);
         int32_t given = j->run->given[row], best = most_probable(block->p + i * C, C, given);
@@ -95,8 +102,8 @@ static rer_status guess_block(void *context, int64_t item, void *scratch, rer_er
 {
     judging *j = context;
     int32_t C = j->run->C;
-    rer_probability_block *block;
-    rer_status status = load_block(&block, j, item, scratch, error);
+    rer_probability_block *block = scratch;
+    rer_status status = load_block(block, j, item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         const float *p = block->p + i * C;
         int32_t confident = 0, last = -1;
@@ -284,8 +291,7 @@ static void set_rooms(judging *j)
 
 static rer_status margin_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    rer_probability_block *block;
-    return load_block(&block, context, item, scratch, error);
+    return load_block(scratch, context, item, error);
 }
 
 static rer_status commit_margins(void *context, int64_t item, void *scratch, rer_error *error)

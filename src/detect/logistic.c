@@ -102,7 +102,13 @@ void rer_logistic_free(rer_logistic *logistic)
 
 /* ---- probabilities -------------------------------------------------------------------------- */
 
-static rer_status probability_block(rer_probability_block *out, const void *source, int64_t item, void *scratch,
+static float *lay_out(rer_scratch *rows, const rer_logistic *logistic, rer_scratch *scratch)
+{
+    *rows = rer_features_take(&logistic->features, logistic->block_rows, scratch);
+    return rer_take(scratch, logistic->block_rows * logistic->C, sizeof(float));
+}
+
+static rer_status probability_block(rer_probability_block *out, const void *source, int64_t item, rer_scratch scratch,
                                     rer_error *error)
 {
     const rer_logistic *logistic = source;
@@ -111,8 +117,9 @@ static rer_status probability_block(rer_probability_block *out, const void *sour
     int64_t fold = block->fold < 0 ? 0 : block->fold, C = logistic->C;
     const float *bias = logistic->bias + fold * C, *x = NULL;
     *out = (rer_probability_block){.count = block->count, .row = logistic->order + block->first};
-    out->p = rer_carve(&scratch, logistic->block_rows * C * (int64_t)sizeof *out->p);
-    rer_status status = rer_features_rows(&x, &logistic->features, block->first, block->count, &scratch, error);
+    rer_scratch rows;
+    out->p = lay_out(&rows, logistic, &scratch);
+    rer_status status = rer_features_rows(&x, &logistic->features, block->first, block->count, rows, error);
     if (status != RER_OK)
         return status;
     rer_multiply_f32(out->p, C, x, logistic->weights + fold * C * run->D, block->count, C, run->D);
@@ -127,12 +134,13 @@ static rer_status probability_block(rer_probability_block *out, const void *sour
 
 rer_probabilities rer_logistic_probabilities(const rer_logistic *logistic)
 {
+    rer_scratch measure = RER_MEASURE, rows;
+    (void)lay_out(&rows, logistic, &measure);
     return (rer_probabilities){
         .source = logistic,
         .C = logistic->C,
         .items = logistic->n_blocks,
-        .scratch = logistic->block_rows * logistic->C * (int64_t)sizeof(float) + 64 +
-                   rer_features_scratch(&logistic->features, logistic->block_rows),
+        .scratch = measure.used,
         .block = probability_block,
     };
 }

@@ -3,7 +3,7 @@
 #ifndef RER_PROBABILITIES_H
 #define RER_PROBABILITIES_H
 
-#include "core/core.h"
+#include "core/scratch.h"
 
 typedef struct rer_probability_block {
     int64_t count;
@@ -17,7 +17,7 @@ typedef struct rer_probabilities {
     int32_t C;
     int64_t items;   /* blocks */
     int64_t scratch; /* bytes that one needs */
-    rer_status (*block)(rer_probability_block *block, const void *source, int64_t item, void *scratch,
+    rer_status (*block)(rer_probability_block *block, const void *source, int64_t item, rer_scratch scratch,
                         rer_error *error);
 } rer_probabilities;
 

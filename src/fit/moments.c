@@ -18,7 +18,6 @@ typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
     rer_class_sums *sums;
-    int64_t scratch;
 } means_pass;
 
 /* The sums of one block, made by a worker in its scratch. */
@@ -136,7 +135,7 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     const means_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     block_sums *sums = memory;
     *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
@@ -201,13 +200,13 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
 {
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_sums(run, &measure);
-    means_pass pass = {run, normalizer, sums, measure.used};
+    means_pass pass = {run, normalizer, sums};
     rer_job job = {
         .stage = "reading",
         .from = 0,
         .to = .15,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = sum_block,
         .commit = add_to_sums,
         .context = &pass,
@@ -384,7 +383,6 @@ typedef struct scatter_pass {
     const rer_class_moments *moments;
     rer_row_sample *sample; /* may be NULL */
     double *scatter;        /* may be NULL */
-    int64_t scratch;
 } scatter_pass;
 
 static loaded_block lay_out_loaded(const scatter_pass *pass, rer_scratch *scratch)
@@ -453,7 +451,7 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
     scatter_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     loaded_block *loaded = memory;
     *loaded = lay_out_loaded(pass, &scratch);
     rer_block *block = &loaded->block;
@@ -497,19 +495,18 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
 rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
                            const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
-    scatter_pass pass = {run, normalizer, moments, sample, scatter, 0};
+    scatter_pass pass = {run, normalizer, moments, sample, scatter};
     rer_scratch measure = RER_MEASURE;
     int64_t update = 0;
     if (scatter != NULL && (!rer_product(run->D, run->D, &update) || update > INT64_MAX / 16))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many for a covariance", (long long)run->D);
     (void)lay_out_loaded(&pass, &measure);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "fitting",
         .from = .15,
         .to = .45,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = load_for_scatter,
         .commit = add_to_scatter,
         .context = &pass,

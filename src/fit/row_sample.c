@@ -145,7 +145,6 @@ typedef struct sample_pass {
     const rer_row_sample *sample;
     const rer_run *run;
     float *d2; /* [count, C] */
-    int64_t scratch;
 } sample_pass;
 
 /* A tile [rows, classes] of squared errors, and what the reconstructor needs for them. */
@@ -165,7 +164,7 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     const rer_reconstructor *reconstructor = pass->model->reconstructor;
     int64_t first = item * SAMPLE_BLOCK, C = pass->model->C;
     rer_block block = rer_row_sample_block(sample, first, SAMPLE_BLOCK, pass->model->D);
-    rer_scratch all = rer_scratch_over(memory, pass->scratch), scratch;
+    rer_scratch all = rer_pool_scratch(pass->run->pool, memory), scratch;
     float *tile = lay_out(pass, &all, &scratch);
     reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
@@ -179,16 +178,15 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
 rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
                              rer_error *error)
 {
-    sample_pass pass = {model, sample, run, d2, 0};
+    sample_pass pass = {model, sample, run, d2};
     rer_scratch measure = RER_MEASURE, reconstructor;
     (void)lay_out(&pass, &measure, &reconstructor);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "calibrating",
         .from = .45,
         .to = .5,
         .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = score_sample,
         .context = &pass,
     };

@@ -22,7 +22,6 @@ typedef struct spread_pass {
     int n_pairs;
     int32_t *partner_start; /* [C + 1] pairs of each class: */
     int32_t *partner_pair;  /* [2 n_pairs] */
-    int64_t scratch;
 } spread_pass;
 
 /* A worker's own, added up in block order. */
@@ -156,7 +155,7 @@ static rer_status spread_block(void *context, int64_t item, void *memory, rer_er
 {
     const spread_pass *pass = context;
     const rer_model *model = pass->model;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     spread_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     clear_sums(pass, parts);
@@ -257,13 +256,12 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
         rer_scratch measure = RER_MEASURE;
         pass.is_second = second == 1;
         (void)lay_out(&pass, &measure);
-        pass.scratch = measure.used;
         rer_job job = {
             .stage = "distributions",
             .from = .97 + .01 * second,
             .to = .98 + .01 * second,
             .items = rer_run_blocks(run),
-            .scratch = pass.scratch,
+            .scratch = measure.used,
             .work = spread_block,
             .commit = commit_block,
             .context = &pass,

@@ -22,7 +22,6 @@ typedef struct fit_pass {
     int count;
     int32_t most; /* the last of them */
     float *own;   /* [N, count] */
-    int64_t scratch;
 } fit_pass;
 
 typedef struct fit_scratch {
@@ -241,7 +240,7 @@ static void keep_model(const fit_pass *pass, const fit_scratch *parts, int32_t c
 static rer_status fit_task(void *context, int64_t item, void *memory, rer_error *error)
 {
     const fit_pass *pass = context;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     fit_scratch parts = lay_out(pass, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (!task.is_model && (task.n_fit == 0 || task.n_held == 0))
@@ -284,13 +283,12 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE;
         (void)lay_out(&pass, &measure);
-        pass.scratch = measure.used;
         rer_job job = {
             .stage = "fitting subspaces",
             .from = .45,
             .to = .5,
             .items = rer_fold_tasks(&plan),
-            .scratch = pass.scratch,
+            .scratch = measure.used,
             .work = fit_task,
             .context = &pass,
         };

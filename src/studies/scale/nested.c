@@ -31,7 +31,6 @@ typedef struct subset_pass {
     float *norms; /* [count, C] |v_k|^2 */
     float *pairs; /* [count, C, C] m_ck; NULL past RER_CENTROID_PAIRS_MAX: made for each block */
     rer_nested_sums *sums;
-    int64_t scratch;
 } subset_pass;
 
 void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C)
@@ -48,8 +47,7 @@ void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, i
 static rer_status load_rows(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const subset_pass *pass = context;
-    rer_block *block = rer_carve(&scratch, sizeof *block);
-    return rer_block_load(block, pass->run, &pass->whole->normalizer, item, &scratch, error);
+    return rer_block_load(scratch, pass->run, &pass->whole->normalizer, item, error);
 }
 
 /* The smallest subset that the row belongs to, or `count`. */
@@ -87,7 +85,7 @@ static rer_status sum_rows(subset_pass *pass, rer_error *error)
         .from = 0,
         .to = .2,
         .items = rer_run_blocks(pass->run),
-        .scratch = rer_block_scratch(pass->run) + (int64_t)sizeof(rer_block) + 64,
+        .scratch = rer_block_scratch(pass->run),
         .work = load_rows,
         .commit = add_rows,
         .context = pass,
@@ -274,7 +272,7 @@ static void score_tile(const subset_pass *pass, const rer_block *block, const re
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const subset_pass *pass = context;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     subset_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     rer_block block = parts->block;
@@ -344,13 +342,12 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
         status = make_tables(&pass, error);
     rer_scratch measure = RER_MEASURE;
     (void)lay_out(&pass, &measure);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "scoring",
         .from = .2,
         .to = 1,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = score_block,
         .commit = commit_block,
         .context = &pass,
