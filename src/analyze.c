@@ -67,9 +67,7 @@ static rer_status make_scores(rer_scores *scores, const rer_result *result, rer_
 
 static void free_scores(rer_scores *scores)
 {
-    free(scores->margin);
-    free(scores->removed);
-    free(scores->flipped);
+    RER_FREE_ALL(scores->margin, scores->removed, scores->flipped);
 }
 
 static rer_status score_rows(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,

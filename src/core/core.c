@@ -154,6 +154,12 @@ rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, 
     return status;
 }
 
+void rer_free_all(void *const *pointers, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(pointers[i]);
+}
+
 char rer_nowhere[64];
 
 void rer_scratch_overrun(const rer_scratch *scratch, int64_t bytes)

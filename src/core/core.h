@@ -39,6 +39,9 @@ typedef struct rer_room {
     }
 #define RER_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error);
+/* Frees several pointers, each of which may be NULL. */
+#define RER_FREE_ALL(...) rer_free_all((void *[]){__VA_ARGS__}, RER_COUNT(((void *[]){__VA_ARGS__})))
+void rer_free_all(void *const *pointers, int count);
 /* Grows *array (capacity items) so that `needed` items fit; contents are kept. */
 rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
                     rer_error *error);

@@ -233,8 +233,7 @@ void rer_pool_close(rer_pool *pool)
     (void)pthread_cond_destroy(&pool->posted);
     (void)pthread_cond_destroy(&pool->committed);
     (void)pthread_mutex_destroy(&pool->mutex);
-    free(pool->scratch);
-    free(pool);
+    RER_FREE_ALL(pool->scratch, pool);
 }
 
 /* As many workers as threads, items and the memory cap allow. */

@@ -192,8 +192,7 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
     }
     if (status == RER_OK)
         start[j->run->C] = out->n_joint = kept;
-    free(values);
-    free(rests);
+    RER_FREE_ALL(values, rests);
     return status;
 }
 
@@ -408,8 +407,7 @@ rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, con
     if (status == RER_OK)
         finish_flags(&j);
     rer_class_rows_free(&j.classes);
-    free(j.cell_start);
-    free(j.prune);
+    RER_FREE_ALL(j.cell_start, j.prune);
     if (status != RER_OK) {
         rer_confident_free(&made);
         return status;
@@ -420,13 +418,7 @@ rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, con
 
 void rer_confident_free(rer_confident *confident)
 {
-    free(confident->own);
-    free(confident->other);
-    free(confident->suggested);
-    free(confident->guess);
-    free(confident->agrees);
-    free(confident->flagged);
-    free(confident->threshold);
-    free(confident->joint);
+    RER_FREE_ALL(confident->own, confident->other, confident->suggested, confident->guess, confident->agrees,
+                 confident->flagged, confident->threshold, confident->joint);
     *confident = (rer_confident){0};
 }

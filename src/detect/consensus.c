@@ -283,18 +283,12 @@ rer_status rer_consensus_estimate(rer_consensus *consensus, const rer_run *run, 
     }
     for (int order = 0; order < 3; order++)
         free(f.seen[order]);
-    free(f.p);
-    free(f.T);
-    free(f.dp);
-    free(f.dT);
-    free(f.value);
-    free(problem.x);
+    RER_FREE_ALL(f.p, f.T, f.dp, f.dT, f.value, problem.x);
     return status;
 }
 
 void rer_consensus_free(rer_consensus *consensus)
 {
-    free(consensus->p);
-    free(consensus->T);
+    RER_FREE_ALL(consensus->p, consensus->T);
     *consensus = (rer_consensus){0};
 }

@@ -103,8 +103,7 @@ void rer_detection_close(rer_detection *detection)
         return;
     rer_run_end(&detection->run);
     rer_detection_clear(detection);
-    free(detection->given);
-    free(detection);
+    RER_FREE_ALL(detection->given, detection);
 }
 
 rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error)
@@ -179,8 +178,6 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
 
 void rer_verdict_free(rer_verdict *verdict)
 {
-    free(verdict->mistakenness);
-    free(verdict->suggested);
-    free(verdict->flagged);
+    RER_FREE_ALL(verdict->mistakenness, verdict->suggested, verdict->flagged);
     *verdict = (rer_verdict){0};
 }

@@ -296,10 +296,6 @@ rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error
     if (status == RER_OK)
         number_groups(result, &s, facts);
     rer_pairs_close(&s.pairs);
-    free(s.group);
-    free(s.row);
-    free(s.x);
-    free(s.nearest);
-    free(facts);
+    RER_FREE_ALL(s.group, s.row, s.x, s.nearest, facts);
     return status;
 }

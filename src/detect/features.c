@@ -207,7 +207,6 @@ rer_status rer_features_open(rer_features *features, const rer_run *run, bool un
 
 void rer_features_close(rer_features *features)
 {
-    free(features->mean);
-    free(features->stored);
+    RER_FREE_ALL(features->mean, features->stored);
     *features = (rer_features){0};
 }

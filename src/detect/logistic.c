@@ -92,11 +92,7 @@ rer_status rer_logistic_fit(rer_logistic *logistic, const rer_run *run, bool uni
 void rer_logistic_free(rer_logistic *logistic)
 {
     rer_features_close(&logistic->features);
-    free(logistic->order);
-    free(logistic->blocks);
-    free(logistic->present);
-    free(logistic->weights);
-    free(logistic->bias);
+    RER_FREE_ALL(logistic->order, logistic->blocks, logistic->present, logistic->weights, logistic->bias);
     *logistic = (rer_logistic){0};
 }
 

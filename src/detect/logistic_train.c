@@ -359,10 +359,6 @@ rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error
         keep_weights(&t, problems, count);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
         free(problems[fold].x);
-    free(t.g);
-    free(t.sum);
-    free(t.bias_sum);
-    free(t.loss);
-    free(t.in_folds);
+    RER_FREE_ALL(t.g, t.sum, t.bias_sum, t.loss, t.in_folds);
     return status;
 }

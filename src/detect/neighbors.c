@@ -169,10 +169,7 @@ static void free_search(search *s)
         (void)pthread_mutex_destroy(&s->locks[i]);
     free(s->locks);
     rer_pairs_close(&s->pairs);
-    free(s->worst);
-    free(s->used);
-    free(s->candidates);
-    free(s->list);
+    RER_FREE_ALL(s->worst, s->used, s->candidates, s->list);
 }
 
 static bool has_label(const rer_run *run, int64_t row)
@@ -214,7 +211,6 @@ bool rer_neighbors_hold(const rer_neighbors *neighbors, const rer_run *run)
 
 void rer_neighbors_free(rer_neighbors *neighbors)
 {
-    free(neighbors->list);
-    free(neighbors->among);
+    RER_FREE_ALL(neighbors->list, neighbors->among);
     *neighbors = (rer_neighbors){0};
 }

@@ -180,9 +180,7 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
         status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)
         fill_verdict(verdict, &r);
-    free(r.score);
-    free(r.flagged);
-    free(r.times);
+    RER_FREE_ALL(r.score, r.flagged, r.times);
     return status;
 }
 

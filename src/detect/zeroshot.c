@@ -103,8 +103,7 @@ rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, c
         flagged += verdict->flagged[row];
     }
     verdict->noise_rate = judged > 0 ? (double)flagged / (double)judged : NAN;
-    free(z.classes);
-    free(z.no_bias);
+    RER_FREE_ALL(z.classes, z.no_bias);
     rer_features_close(&z.features);
     return status;
 }

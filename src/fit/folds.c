@@ -48,8 +48,7 @@ rer_status rer_fold_plan_make(rer_fold_plan *plan, const rer_run *run, rer_error
 void rer_fold_plan_free(rer_fold_plan *plan)
 {
     rer_class_rows_free(&plan->classes);
-    free(plan->order);
-    free(plan->own);
+    RER_FREE_ALL(plan->order, plan->own);
     *plan = (rer_fold_plan){0};
 }
 

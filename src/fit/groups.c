@@ -154,11 +154,5 @@ void rer_groups_free(rer_groups *groups)
 {
     if (groups == NULL)
         return;
-    free(groups->cell);
-    free(groups->group);
-    free(groups->code);
-    free(groups->rows);
-    free(groups->residual);
-    free(groups->usable);
-    free(groups);
+    RER_FREE_ALL(groups->cell, groups->group, groups->code, groups->rows, groups->residual, groups->usable, groups);
 }

@@ -59,12 +59,7 @@ rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool 
 
 void rer_class_sums_free(rer_class_sums *sums)
 {
-    free(sums->n);
-    free(sums->sum);
-    free(sums->rest);
-    free(sums->square);
-    free(sums->first_row);
-    free(sums->low);
+    RER_FREE_ALL(sums->n, sums->sum, sums->rest, sums->square, sums->first_row, sums->low);
     *sums = (rer_class_sums){0};
 }
 
@@ -352,10 +347,7 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
 
 void rer_class_moments_free(rer_class_moments *moments)
 {
-    free(moments->n);
-    free(moments->mean);
-    free(moments->grand);
-    free(moments->unit);
+    RER_FREE_ALL(moments->n, moments->mean, moments->grand, moments->unit);
     *moments = (rer_class_moments){0};
 }
 

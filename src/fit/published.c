@@ -80,9 +80,7 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
         for (int64_t j = 0; j < D; j++)
             constant[j] = descend(mean[j], variance[j], D, steps);
     }
-    free(share);
-    free(mean);
-    free(variance);
+    RER_FREE_ALL(share, mean, variance);
     return status;
 }
 

@@ -81,10 +81,7 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
 
 void rer_row_sample_free(rer_row_sample *sample)
 {
-    free(sample->row);
-    free(sample->x);
-    free(sample->scale);
-    free(sample->code);
+    RER_FREE_ALL(sample->row, sample->x, sample->scale, sample->code);
     *sample = (rer_row_sample){0};
 }
 

@@ -153,9 +153,6 @@ rer_status rer_judge_classes(rer_result *result, rer_error *error)
         result->summary.difficulty = rer_difficulty(wrong, scored, predicted, result->C);
         result->summary.transition_entropy = transition_entropy(result, list, count, scored, total);
     }
-    free(list);
-    free(scored);
-    free(most);
-    free(predicted);
+    RER_FREE_ALL(list, scored, most, predicted);
     return status;
 }

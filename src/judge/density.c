@@ -107,8 +107,7 @@ static rer_status estimate(density *made, const rer_result *result, const float 
         share_out(shares, made, result, flipped);
         convolve(made, shares, kernel, reach);
     }
-    free(shares);
-    free(kernel);
+    RER_FREE_ALL(shares, kernel);
     return status;
 }
 
@@ -158,7 +157,6 @@ rer_status rer_judge_by_density(rer_result *result, const float *flipped, double
         status = estimate(&mistaken, result, flipped, error);
     if (status == RER_OK)
         set_logits(result, &all, &mistaken, eta);
-    free(all.values);
-    free(mistaken.values);
+    RER_FREE_ALL(all.values, mistaken.values);
     return status;
 }

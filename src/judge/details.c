@@ -29,10 +29,7 @@ void rer_details_free(rer_details *details)
         return;
     for (int32_t g = 0; details->subset_names != NULL && g < details->G; g++)
         free(details->subset_names[g]);
-    free(details->subset_names);
-    free(details->portions);
-    free(details->counts);
-    free(details);
+    RER_FREE_ALL(details->subset_names, details->portions, details->counts, details);
 }
 
 static bool is_scored(const rer_result *result, int64_t row)
@@ -149,8 +146,7 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
         details->portions[rer_portion_place(details, RER_BY_SUBSET, g)].difficulty =
             rer_difficulty(wrong, given, predicted, details->C);
     }
-    free(given);
-    free(predicted);
+    RER_FREE_ALL(given, predicted);
     return status;
 }
 
@@ -348,11 +344,9 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
         set_pair(&run.details->pairs[p], &result->pairs[p], &run.spreads.pairs[p], result);
     rer_run_end(&passes);
     for (int kind = RER_WHOLE; kind <= RER_BY_SUBSET; kind++) {
-        free(run.start[kind]);
-        free(run.rows[kind]);
+        RER_FREE_ALL(run.start[kind], run.rows[kind]);
     }
-    free(run.spreads.sums);
-    free(run.spreads.pairs);
+    RER_FREE_ALL(run.spreads.sums, run.spreads.pairs);
     if (status != RER_OK) {
         rer_details_free(run.details);
         return status;

@@ -122,7 +122,6 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
         else
             result->outlier_score[row] = NAN;
     }
-    free(scale.removed);
-    free(work);
+    RER_FREE_ALL(scale.removed, work);
     return status;
 }

@@ -325,10 +325,7 @@ static rer_status check_files(const rer_apply_files *files, rer_error *error)
 static void free_application(application *a)
 {
     rer_label_file_free(&a->file);
-    free(a->classes);
-    free(a->codes);
-    free(a->weights);
-    free(a->seen);
+    RER_FREE_ALL(a->classes, a->codes, a->weights, a->seen);
     for (int k = 0; k < N_COLUMNS; k++)
         free(a->cell[k]);
 }

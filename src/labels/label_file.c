@@ -108,9 +108,7 @@ static void put_as_signed(rer_writer *writer, const rer_array *array, const int6
         rer_put_npy_header(writer, 'i', sizeof *out, array->rank, array->shape);
         rer_put_bytes(writer, (const char *)out, N * (int64_t)sizeof *out);
     }
-    free(values);
-    free(out);
-    free(missing);
+    RER_FREE_ALL(values, out, missing);
 }
 
 /* An array's items, as they are, in native byte order. */
@@ -133,9 +131,7 @@ static void put_items(rer_writer *writer, const rer_array *array, const int64_t 
         rer_put_npy_header(writer, kinds[array->dtype], size, array->rank, array->shape);
         rer_put_bytes(writer, rows, bytes);
     }
-    free(items);
-    free(scratch);
-    free(rows);
+    RER_FREE_ALL(items, scratch, rows);
 }
 
 /* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */

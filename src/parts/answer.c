@@ -176,14 +176,8 @@ typedef struct score_answer {
 static void free_scores(score_answer *answer)
 {
     rer_scores *scores = &answer->scores;
-    free(scores->own);
-    free(scores->other);
-    free(scores->nearest);
-    free(scores->logit);
-    free(scores->margin);
-    free(scores->removed);
-    free(scores->flipped);
-    free(answer->blocks);
+    RER_FREE_ALL(scores->own, scores->other, scores->nearest, scores->logit, scores->margin, scores->removed,
+                 scores->flipped, answer->blocks);
 }
 
 static rer_status make_scores(score_answer *answer, const working *work, rer_error *error)
@@ -243,9 +237,7 @@ static void free_near(near_task *task)
 {
     rer_near_free(&task->near);
     rer_normalizer_free(&task->normalizer);
-    free(task->center);
-    free(task->share);
-    free(task->doubted);
+    RER_FREE_ALL(task->center, task->share, task->doubted);
 }
 
 static rer_status read_asking(near_task *task, const working *work, rer_error *error)

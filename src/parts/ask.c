@@ -224,8 +224,7 @@ static rer_status ask_scores(rer_scores *scores, rer_ratio_sums *sums, const rer
     }
     for (int64_t block = 0; status == RER_OK && block < rer_run_blocks(run); block++)
         rer_ratio_sums_add(sums, &collected.blocks[block]);
-    free(collected.blocks);
-    free(packed);
+    RER_FREE_ALL(collected.blocks, packed);
     rer_tensors_free(task);
     return status;
 }
@@ -248,8 +247,7 @@ static rer_status take_near(void *taker, const rer_message *message, rer_error *
     if (status == RER_OK)
         rer_near_merge(near, list, trusted);
     collected->rows += rows;
-    free(list);
-    free(trusted);
+    RER_FREE_ALL(list, trusted);
     rer_tensors_free(tensors);
     return status;
 }

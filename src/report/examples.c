@@ -168,9 +168,6 @@ rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, 
         status = rer_pool_run(run->pool, &read, error);
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &compare, error);
-    free(p.slot);
-    free(p.list);
-    free(p.count);
-    free(p.x);
+    RER_FREE_ALL(p.slot, p.list, p.count, p.x);
     return status;
 }

@@ -26,8 +26,7 @@ void rer_thumbnails_free(rer_thumbnails *thumbnails)
 {
     for (int64_t i = 0; thumbnails->bytes != NULL && i < thumbnails->count; i++)
         free(thumbnails->bytes[i]);
-    free(thumbnails->bytes);
-    free(thumbnails->size);
+    RER_FREE_ALL(thumbnails->bytes, thumbnails->size);
     *thumbnails = (rer_thumbnails){0};
 }
 

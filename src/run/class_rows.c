@@ -42,8 +42,7 @@ void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed)
 
 void rer_class_rows_free(rer_class_rows *classes)
 {
-    free(classes->start);
-    free(classes->rows);
+    RER_FREE_ALL(classes->start, classes->rows);
     *classes = (rer_class_rows){0};
 }
 

@@ -38,7 +38,6 @@ rer_status rer_normalizer_set_range(rer_normalizer *normalizer, const float *low
 
 void rer_normalizer_free(rer_normalizer *normalizer)
 {
-    free(normalizer->low);
-    free(normalizer->factor);
+    RER_FREE_ALL(normalizer->low, normalizer->factor);
     *normalizer = (rer_normalizer){.kind = normalizer->kind};
 }

@@ -54,20 +54,9 @@ void rer_result_free(rer_result *result)
 {
     if (result == NULL)
         return;
-    free(result->given);
-    free(result->suggested);
-    free(result->proposed);
-    free(result->own);
-    free(result->other);
-    free(result->logit);
-    free(result->looks.row);
-    free(result->looks.near);
-    free(result->looks.nearness);
-    free(result->outlier_score);
-    free(result->duplicate);
-    free(result->flags);
-    free(result->classes);
-    free(result->pairs);
+    RER_FREE_ALL(result->given, result->suggested, result->proposed, result->own, result->other, result->logit,
+                 result->looks.row, result->looks.near, result->looks.nearness, result->outlier_score,
+                 result->duplicate, result->flags, result->classes, result->pairs);
     for (int32_t c = 0; result->names != NULL && c < result->C; c++)
         free(result->names[c]);
     free(result->names);

@@ -268,7 +268,6 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
         };
         status = rer_pool_run(run->pool, &job, error);
     }
-    free(pass.partner_start);
-    free(pass.partner_pair);
+    RER_FREE_ALL(pass.partner_start, pass.partner_pair);
     return status;
 }

@@ -16,8 +16,7 @@ void rer_array_close(rer_array *array)
 {
     if (array->name == NULL)
         return; /* never opened: the descriptor is not ours */
-    free(array->name);
-    free(array->owned);
+    RER_FREE_ALL(array->name, array->owned);
     if (array->fd >= 0)
         (void)close(array->fd);
     *array = (rer_array){.fd = -1};

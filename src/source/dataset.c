@@ -483,12 +483,10 @@ void rer_dataset_free(rer_dataset *data)
     rer_labels_free(&data->groups);
     rer_array_close(&data->pred_probs);
     rer_texts_free(&data->ids);
-    free(data->origin);
-    free(data->class_embeddings);
+    RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
-    free(data->inputs);
-    free(data);
+    RER_FREE_ALL(data->inputs, data);
 }
 
 /* ---- for people -------------------------------------------------------------------------- */

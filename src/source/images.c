@@ -157,8 +157,7 @@ static rer_status add_named(rer_texts_builder *paths, const char *folder, const 
     const char *found = longer != NULL ? longer : path;
     if (status == RER_OK)
         status = rer_texts_add(paths, found, (int64_t)strlen(found), error);
-    free(longer);
-    free(path);
+    RER_FREE_ALL(longer, path);
     return status;
 }
 

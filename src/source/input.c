@@ -125,8 +125,7 @@ rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
 void rer_input_close(rer_input *input)
 {
     rer_bytes_close(&input->bytes);
-    free(input->file);
-    free(input->name);
+    RER_FREE_ALL(input->file, input->name);
     *input = RER_NO_INPUT;
 }
 

@@ -12,8 +12,7 @@
 
 void rer_labels_free(rer_labels *labels)
 {
-    free(labels->source);
-    free(labels->codes);
+    RER_FREE_ALL(labels->source, labels->codes);
     rer_texts_free(&labels->names);
     rer_texts_free(&labels->values);
     *labels = (rer_labels){0};
@@ -31,9 +30,7 @@ typedef struct distinct {
 
 static void distinct_free(distinct *set)
 {
-    free(set->slot);
-    free(set->hash);
-    free(set->key);
+    RER_FREE_ALL(set->slot, set->hash, set->key);
 }
 
 /* splitmix64's finalizer. It is one to one, so integers are equal where their hashes are. */
@@ -185,8 +182,7 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
     sorted.texts = (rer_texts){0};
 done:
     rer_texts_free(&sorted.texts);
-    free(names);
-    free(class_of);
+    RER_FREE_ALL(names, class_of);
     return status;
 }
 

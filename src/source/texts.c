@@ -10,8 +10,7 @@
 
 void rer_texts_free(rer_texts *texts)
 {
-    free(texts->offset);
-    free(texts->bytes);
+    RER_FREE_ALL(texts->offset, texts->bytes);
     *texts = (rer_texts){0};
 }
 

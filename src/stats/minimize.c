@@ -177,7 +177,6 @@ rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations
         (void)pthread_cond_destroy(&table.answered);
         (void)pthread_mutex_destroy(&table.mutex);
     }
-    free(table.seats);
-    free(wanted);
+    RER_FREE_ALL(table.seats, wanted);
     return status;
 }

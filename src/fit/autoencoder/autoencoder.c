@@ -20,9 +20,7 @@ static void free_state(void *pointer)
     autoencoder_state *state = pointer;
     if (state == NULL)
         return;
-    free(state->weights);
-    free(state->own);
-    free(state);
+    RER_FREE_ALL(state->weights, state->own, state);
 }
 
 /* ---- settings ---------------------------------------------------------------------------- */
@@ -129,8 +127,7 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
                            run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, parts.reading, error);
-    free(x);
-    free(fold_weights);
+    RER_FREE_ALL(x, fold_weights);
     return status;
 }
 

@@ -24,10 +24,7 @@ void rer_subspace_clear_tables(rer_subspace *subspace)
 {
     if (subspace->center_real != subspace->center)
         free(subspace->center_real);
-    free(subspace->center_norm);
-    free(subspace->lift);
-    free(subspace->pair_norm);
-    free(subspace->pair_shift);
+    RER_FREE_ALL(subspace->center_norm, subspace->lift, subspace->pair_norm, subspace->pair_shift);
     subspace->center_real = subspace->center_norm = subspace->lift = NULL;
     subspace->pair_norm = subspace->pair_shift = NULL;
 }
@@ -129,8 +126,6 @@ rer_status rer_subspace_finish(rer_subspace *subspace, rer_error *error)
     } else {
         rer_subspace_clear_tables(subspace);
     }
-    free(directions);
-    free(product);
-    free(row);
+    RER_FREE_ALL(directions, product, row);
     return status;
 }

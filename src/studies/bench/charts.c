@@ -42,8 +42,7 @@ static bool make_points(points *made, rer_writer *writer, const rer_bench *bench
 
 static void free_points(points *made)
 {
-    free(made->x);
-    free(made->y);
+    RER_FREE_ALL(made->x, made->y);
 }
 
 /* Points that are not there are left out, and detectors that have none. */

@@ -104,9 +104,7 @@ void rer_answer_free(rer_answer *answer)
 {
     if (answer->score != answer->probability)
         free(answer->score);
-    free(answer->probability);
-    free(answer->suggested);
-    free(answer->flagged);
+    RER_FREE_ALL(answer->probability, answer->suggested, answer->flagged);
     *answer = (rer_answer){0};
 }
 

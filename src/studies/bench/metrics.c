@@ -52,8 +52,7 @@ const char *rer_metric_name(rer_metric_id metric)
 
 void rer_ranking_free(rer_ranking *ranking)
 {
-    free(ranking->row);
-    free(ranking->end);
+    RER_FREE_ALL(ranking->row, ranking->end);
     *ranking = (rer_ranking){0};
 }
 

@@ -29,8 +29,7 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     }
     for (int64_t row = 0; status == RER_OK && row < labels->N; row++)
         target[row] = other->codes[row] < 0 ? -1 : map[other->codes[row]];
-    free(map);
-    free(names);
+    RER_FREE_ALL(map, names);
     return status;
 }
 
@@ -127,8 +126,7 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
             summary->n_labelled += file.labels.codes[row] >= 0;
     }
     rer_label_file_free(&file);
-    free(target);
-    free(noisy);
+    RER_FREE_ALL(target, noisy);
     return status;
 }
 

@@ -19,14 +19,8 @@ void rer_bench_free(rer_bench *bench)
         return;
     for (int i = 0; bench->cells != NULL && i < bench->n_cells; i++)
         free(bench->cells[i].noise);
-    free(bench->cells);
-    free(bench->name);
-    free(bench->contestants);
-    free(bench->seeds);
-    free(bench->entries);
-    free(bench->replicates);
-    free(bench->calibration);
-    free(bench);
+    RER_FREE_ALL(bench->cells, bench->name, bench->contestants, bench->seeds, bench->entries, bench->replicates,
+                 bench->calibration, bench);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */

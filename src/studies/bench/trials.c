@@ -236,19 +236,8 @@ static rer_status run_trial(trial_room *room, rer_cell *cell, int trial, rer_err
 static void free_room(trial_room *room)
 {
     rer_detection_close(room->detection);
-    free(room->spent);
-    free(room->asked);
-    free(room->as_is);
-    free(room->valid);
-    free(room->noisy);
-    free(room->likely);
-    free(room->row);
-    free(room->wrong);
-    free(room->score);
-    free(room->probability);
-    free(room->flagged);
-    free(room->right);
-    free(room->rankings);
+    RER_FREE_ALL(room->spent, room->asked, room->as_is, room->valid, room->noisy, room->likely, room->row, room->wrong,
+                 room->score, room->probability, room->flagged, room->right, room->rankings);
 }
 
 static rer_status make_room(trial_room *room, rer_error *error)
@@ -282,8 +271,7 @@ static rer_status find_valid(trial_room *room, rer_error *error)
         if (status == RER_OK)
             room->valid[row] = isfinite(rer_cpu_kernels()->sum_squares(x, data->D));
     }
-    free(x);
-    free(scratch);
+    RER_FREE_ALL(x, scratch);
     return status;
 }
 

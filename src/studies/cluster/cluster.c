@@ -458,9 +458,7 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
         moves = (pass.changed > 0 || emptied) && step + 1 < STEPS_MOST;
     }
     *inertia = pass.inertia;
-    free(pass.norm);
-    free(pass.sum);
-    free(pass.size);
+    RER_FREE_ALL(pass.norm, pass.sum, pass.size);
     return status;
 }
 
@@ -487,9 +485,7 @@ static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_
         rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
         status = rer_dataset_set_labels(data, &view, error);
     }
-    free(labels);
-    free(place);
-    free(sized);
+    RER_FREE_ALL(labels, place, sized);
     return status;
 }
 
@@ -540,12 +536,7 @@ static rer_status cluster_rows(rer_dataset *data, rer_clustering *clustering, co
         *clustering = (rer_clustering){.clusters = (int32_t)cluster.K, .inertia = inertia};
     }
     rer_run_end(&cluster.run);
-    free(cluster.cluster);
-    free(cluster.mean);
-    free(cluster.picked);
-    free(cluster.x);
-    free(cluster.square);
-    free(cluster.centers);
+    RER_FREE_ALL(cluster.cluster, cluster.mean, cluster.picked, cluster.x, cluster.square, cluster.centers);
     return status;
 }
 

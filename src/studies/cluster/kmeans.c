@@ -53,13 +53,8 @@ typedef struct kmeans_scratch {
 
 static void free_scratch(kmeans_scratch *scratch)
 {
-    free(scratch->label);
-    free(scratch->d2);
-    free(scratch->tile);
-    free(scratch->norm);
-    free(scratch->sum);
-    free(scratch->size);
-    free(scratch->candidate);
+    RER_FREE_ALL(scratch->label, scratch->d2, scratch->tile, scratch->norm, scratch->sum, scratch->size,
+                 scratch->candidate);
 }
 
 static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K, int64_t D, rer_error *error)

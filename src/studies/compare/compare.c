@@ -18,11 +18,8 @@ void rer_comparison_free(rer_comparison *comparison)
         return;
     for (int i = 0; comparison->folders != NULL && i < comparison->count; i++)
         rer_run_folder_free(&comparison->folders[i]);
-    free(comparison->folders);
-    free(comparison->runs);
-    free(comparison->pairs);
-    free(comparison->relabellings);
-    free(comparison->column);
+    RER_FREE_ALL(comparison->folders, comparison->runs, comparison->pairs, comparison->relabellings,
+                 comparison->column);
     rer_notes_free(&comparison->notes);
     free(comparison);
 }
@@ -219,8 +216,7 @@ static rer_status find_disagreements(rer_comparison *comparison, rer_error *erro
     for (int64_t i = 0; status == RER_OK && i < N; i++)
         if (!isnan(found[i].low) && found[i].high > found[i].low)
             keep_disagreement(comparison, found[i]);
-    free(shares);
-    free(found);
+    RER_FREE_ALL(shares, found);
     return status;
 }
 

@@ -13,13 +13,7 @@ enum { GIVEN, CHI, MISTAKENNESS, ISSUE, ID, VALUE, SAMPLE_COLUMNS };
 
 void rer_run_folder_free(rer_run_folder *run)
 {
-    free(run->path);
-    free(run->name);
-    free(run->reconstructor);
-    free(run->value);
-    free(run->chi_of);
-    free(run->mistakenness);
-    free(run->is_issue);
+    RER_FREE_ALL(run->path, run->name, run->reconstructor, run->value, run->chi_of, run->mistakenness, run->is_issue);
     rer_texts_free(&run->given);
     rer_texts_free(&run->ids);
     rer_texts_free(&run->classes);
@@ -158,8 +152,7 @@ static rer_status read_summary(rer_run_folder *run, rer_error *error)
         json_decref(root);
     }
     rer_bytes_close(&bytes);
-    free(text);
-    free(path);
+    RER_FREE_ALL(text, path);
     return status;
 }
 

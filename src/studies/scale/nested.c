@@ -165,9 +165,7 @@ static rer_status make_tables(subset_pass *pass, rer_error *error)
                 make_pairs(pass->pairs + s * C * C, u, v, product, C, D);
         }
     }
-    free(u);
-    free(v);
-    free(product);
+    RER_FREE_ALL(u, v, product);
     return status;
 }
 
@@ -354,12 +352,6 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
     };
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &job, error);
-    free(pass.n);
-    free(pass.mean);
-    free(pass.u);
-    free(pass.v);
-    free(pass.norm);
-    free(pass.norms);
-    free(pass.pairs);
+    RER_FREE_ALL(pass.n, pass.mean, pass.u, pass.v, pass.norm, pass.norms, pass.pairs);
     return status;
 }

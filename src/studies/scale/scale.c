@@ -424,12 +424,7 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     rer_run_end(&scale.run);
     rer_class_rows_free(&scale.classes);
     rer_result_free(scale.whole);
-    free(scale.given);
-    free(scale.place);
-    free(scale.fitted);
-    free(scale.scores.own);
-    free(scale.scores.other);
-    free(scale.scores.nearest);
+    RER_FREE_ALL(scale.given, scale.place, scale.fitted, scale.scores.own, scale.scores.other, scale.scores.nearest);
     made->seconds = rer_now() - start;
     if (status != RER_OK) {
         rer_scaling_free(made);
@@ -444,8 +439,7 @@ void rer_scaling_free(rer_scaling *scaling)
     if (scaling == NULL)
         return;
     rer_notes_free(&scaling->notes);
-    free(scaling->name);
-    free(scaling);
+    RER_FREE_ALL(scaling->name, scaling);
 }
 
 int rer_scaling_count(const rer_scaling *scaling)
