@@ -408,12 +408,11 @@ rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, con
         finish_flags(&j);
     rer_class_rows_free(&j.classes);
     RER_FREE_ALL(j.cell_start, j.prune);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *confident = made;
+    else
         rer_confident_free(&made);
-        return status;
-    }
-    *confident = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_confident_free(rer_confident *confident)

@@ -246,8 +246,7 @@ static rer_status allocate_fit(fit *f, rer_problem *problem, rer_error *error)
     rer_room rooms[] = {RER_ROOM(f->p, C),     RER_ROOM(f->T, C * C),
                         RER_ROOM(f->dp, C),    RER_ROOM(f->dT, C * C),
                         RER_ROOM(f->value, C), RER_ROOM(problem->x, rer_problem_size(problem->n))};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class shares", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "class shares", error);
 }
 
 static void set_start(const fit *f, double *x)

@@ -168,12 +168,11 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
     }
     if (status == RER_OK)
         status = detector->run(&made, detection, detector, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *verdict = made;
+    else
         rer_verdict_free(&made);
-        return status;
-    }
-    *verdict = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_verdict_free(rer_verdict *verdict)

@@ -197,12 +197,11 @@ rer_status rer_features_open(rer_features *features, const rer_run *run, bool un
     rer_status status = rer_allocate(&made.mean, run->D, sizeof *made.mean, "the mean row", error);
     if (status == RER_OK)
         status = find_mean(&made, centred, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *features = made;
+    else
         rer_features_close(&made);
-        return status;
-    }
-    *features = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_features_close(rer_features *features)

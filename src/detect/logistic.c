@@ -81,12 +81,11 @@ rer_status rer_logistic_fit(rer_logistic *logistic, const rer_run *run, bool uni
     rer_status status = rer_logistic_plan(&made, run, unit, error);
     if (status == RER_OK)
         status = rer_logistic_train(&made, C, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *logistic = made;
+    else
         rer_logistic_free(&made);
-        return status;
-    }
-    *logistic = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_logistic_free(rer_logistic *logistic)

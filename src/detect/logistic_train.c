@@ -287,9 +287,7 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
     rer_status status = rer_pool_run(pool, &prepare, error);
     if (status == RER_OK)
         status = rer_pool_run(pool, &pass, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &finish, error);
-    return status;
+    return status == RER_OK ? rer_pool_run(pool, &finish, error) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

@@ -142,12 +142,11 @@ rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments
                           "groups within classes, such as copies or frames of one video");
     if (status == RER_OK)
         status = add_residuals(made, moments, normalizer, run, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *groups = made;
+    else
         rer_groups_free(made);
-        return status;
-    }
-    *groups = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_groups_free(rer_groups *groups)

@@ -168,8 +168,7 @@ static void compare_rows(rer_class_sums *sums, const float *first_row, bool all_
 
 static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const means_pass *pass = context;
     const rer_kernels *kernels = pass->run->kernels;
     rer_class_sums *sums = pass->sums;
@@ -198,7 +197,6 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
     means_pass pass = {run, normalizer, sums};
     rer_job job = {
         .stage = "reading",
-        .from = 0,
         .to = .15,
         .items = rer_run_blocks(run),
         .scratch = measure.used,
@@ -463,8 +461,7 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
 
 static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const scatter_pass *pass = context;
     const loaded_block *loaded = scratch;
     if (pass->scatter == NULL)

@@ -71,12 +71,11 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
             made.row[drawn++] = i;
     }
     free(place);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *sample = made;
+    else
         rer_row_sample_free(&made);
-        return status;
-    }
-    *sample = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_row_sample_free(rer_row_sample *sample)
@@ -97,12 +96,11 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
         made.code[i] = sample->code[from];
         memcpy(made.x + i * D, sample->x + from * D, (size_t)D * sizeof *made.x);
     }
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *thin = made;
+    else
         rer_row_sample_free(&made);
-        return status;
-    }
-    *thin = made;
-    return RER_OK;
+    return status;
 }
 
 /* ---- their errors ------------------------------------------------------------------------- */

@@ -254,7 +254,5 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
         status = rer_judge_outliers(result, &findings->scores, error);
-    if (status == RER_OK)
-        status = add_notes(result, error);
-    return status;
+    return status == RER_OK ? add_notes(result, error) : status;
 }

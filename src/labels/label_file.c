@@ -39,12 +39,11 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     if (status == RER_OK)
         status = rer_copy_text(&opened.labels.source, path, error);
     rer_input_close(&input);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *file = opened;
+    else
         rer_label_file_free(&opened);
-        return status;
-    }
-    *file = opened;
-    return RER_OK;
+    return status;
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */

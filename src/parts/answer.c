@@ -158,12 +158,11 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
     free(bytes);
     if (status == RER_OK && (made->C != work->run.C || made->D != work->run.D))
         status = rer_fail(error, RER_BAD_INPUT, "a task's model has other classes or features than the task");
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *model = made;
+    else
         rer_model_free(made);
-        return status;
-    }
-    *model = made;
-    return RER_OK;
+    return status;
 }
 
 /* A part's scores: freed by free_scores. */

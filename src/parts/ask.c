@@ -309,12 +309,11 @@ rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, 
     status = rer_copy_text(&made->features.name, "features", error);
     if (status == RER_OK)
         status = rer_dataset_set_labels(made, labels, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *data = made;
+    else
         rer_dataset_free(made);
-        return status;
-    }
-    *data = made;
-    return RER_OK;
+    return status;
 }
 
 const rer_passes rer_passes_apart = {

@@ -175,8 +175,7 @@ static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side,
 {
     *thumbnails = (rer_thumbnails){.count = count, .side = side};
     const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
 }
 
 /* Which pictures are missing, and why the first of them is. */

@@ -25,12 +25,11 @@ rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_
         if (rer_run_has_label(run, row))
             made.rows[next[run->given[row]]++] = row;
     free(next);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *classes = made;
+    else
         rer_class_rows_free(&made);
-        return status;
-    }
-    *classes = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed)

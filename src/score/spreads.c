@@ -197,8 +197,7 @@ static void commit_pairs(rer_pair_sums *sums, const rer_pair_sums *more)
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const spread_pass *pass = context;
     const spread_scratch *parts = memory;
     rer_spreads *spreads = pass->spreads;

@@ -75,9 +75,7 @@ static rer_status describe(rer_dataset *data, const rer_options *options, rer_er
     data->N = array->shape[0];
     data->D = rer_array_columns(array);
     rer_status status = array->rank > 2 ? set_pictures(data, options, error) : RER_OK;
-    if (status == RER_OK)
-        status = features_checksum(&data->features_checksum, array, error);
-    return status;
+    return status == RER_OK ? features_checksum(&data->features_checksum, array, error) : status;
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -355,12 +353,11 @@ rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *na
         status = open_raw(&wrapped, view, &available, error);
     if (status == RER_OK)
         status = rer_array_check(&wrapped, available, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *array = wrapped;
+    else
         rer_array_close(&wrapped);
-        return status;
-    }
-    *array = wrapped;
-    return RER_OK;
+    return status;
 }
 
 /* One value for each row of the data; replaces `labels` where all is well. */

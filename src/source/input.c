@@ -114,12 +114,11 @@ rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
     }
     if (status == RER_OK)
         status = find_format(&opened, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *input = opened;
+    else
         rer_input_close(&opened);
-        return status;
-    }
-    *input = opened;
-    return RER_OK;
+    return status;
 }
 
 void rer_input_close(rer_input *input)

@@ -51,16 +51,14 @@ static rer_status survey_cell(void *context, int64_t line, int64_t column, const
                               rer_error *error)
 {
     survey *s = context;
-    (void)line;
-    (void)column;
+    (void)line, (void)column;
     return s->rows == 0 ? rer_texts_add(&s->first, text, length, error) : RER_OK;
 }
 
 static rer_status survey_row(void *context, int64_t line, rer_error *error)
 {
     survey *s = context;
-    (void)line;
-    (void)error;
+    (void)line, (void)error;
     s->rows++;
     return RER_OK;
 }
@@ -209,8 +207,7 @@ static rer_status pick_cell(void *context, int64_t line, int64_t column, const c
 static rer_status pick_row(void *context, int64_t line, rer_error *error)
 {
     picker *p = context;
-    (void)line;
-    (void)error;
+    (void)line, (void)error;
     if (p->next < p->count && p->row == p->rows[p->next])
         p->next++;
     p->row++;

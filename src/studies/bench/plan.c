@@ -97,12 +97,11 @@ rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_
                               RER_ROOM(made->calibration, RER_NOISE_KINDS * each * RER_CALIBRATION_BINS)};
     if (status == RER_OK)
         status = rer_allocate_all(rooms, RER_COUNT(rooms), "metrics", error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *bench = made;
+    else
         rer_bench_free(made);
-        return status;
-    }
-    *bench = made;
-    return RER_OK;
+    return status;
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */

@@ -46,8 +46,7 @@ static rer_status load_block(void *context, int64_t item, void *scratch, rer_err
 
 static rer_status add_to_mean(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     cluster_run *cluster = context;
     const rer_block *block = scratch;
     int64_t D = cluster->run.D;
@@ -63,7 +62,6 @@ static rer_status find_mean(cluster_run *cluster, rer_error *error)
 {
     rer_job job = {
         .stage = "reading",
-        .from = 0,
         .to = .1,
         .items = rer_run_blocks(&cluster->run),
         .scratch = rer_block_scratch(&cluster->run),
@@ -380,8 +378,7 @@ static rer_status assign_block(void *context, int64_t item, void *memory, rer_er
 
 static rer_status add_block_sums(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     lloyd_pass *pass = context;
     const lloyd_scratch *parts = memory;
     int64_t K = pass->cluster->K, D = pass->cluster->run.D;

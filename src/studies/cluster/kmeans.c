@@ -66,8 +66,7 @@ static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K
                               RER_ROOM(scratch->sum, K * D),
                               RER_ROOM(scratch->size, K),
                               RER_ROOM(scratch->candidate, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
 }
 
 /* A row drawn in proportion to d2; u in [0, 1). */

@@ -142,9 +142,7 @@ static rer_status agree(rer_agreement *pair, const rer_run_folder *a, const rer_
         status = rer_spearman(&pair->spearman_classes, a->class_chi, b->class_chi, C, error);
     if (status == RER_OK)
         status = rer_ndcg(&pair->ndcg_classes, a->class_chi, b->class_chi, C, error);
-    if (status == RER_OK)
-        status = rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error);
-    return status;
+    return status == RER_OK ? rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error) : status;
 }
 
 static rer_status find_agreements(rer_comparison *comparison, rer_error *error)
@@ -326,12 +324,11 @@ rer_status rer_compare(rer_comparison **comparison, const char *const *folders, 
     status = rer_copy_text(&made->column, column != NULL ? column : "rer", error);
     if (status == RER_OK)
         status = compare_runs(made, folders, count, error_rates, &options, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *comparison = made;
+    else
         rer_comparison_free(made);
-        return status;
-    }
-    *comparison = made;
-    return RER_OK;
+    return status;
 }
 
 rer_comparison_kind rer_comparison_mode(const rer_comparison *comparison)

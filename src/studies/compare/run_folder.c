@@ -181,10 +181,9 @@ rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char
     if (status == RER_OK && made.N != made.run.n_samples)
         status = rer_fail(error, RER_BAD_INPUT, "%s: samples.csv has %lld rows, but summary.json speaks of %lld", path,
                           (long long)made.N, (long long)made.run.n_samples);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *run = made;
+    else
         rer_run_folder_free(&made);
-        return status;
-    }
-    *run = made;
-    return RER_OK;
+    return status;
 }

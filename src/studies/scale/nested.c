@@ -61,8 +61,7 @@ static int first_subset(const rer_nested *nested, int64_t row)
 
 static rer_status add_rows(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     subset_pass *pass = context;
     const rer_block *block = scratch;
     for (int64_t i = 0; i < block->count; i++) {
@@ -82,7 +81,6 @@ static rer_status sum_rows(subset_pass *pass, rer_error *error)
     int64_t each = pass->C * pass->D;
     rer_job job = {
         .stage = "fitting",
-        .from = 0,
         .to = .2,
         .items = rer_run_blocks(pass->run),
         .scratch = rer_block_scratch(pass->run),
@@ -291,8 +289,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const subset_pass *pass = context;
     const subset_scratch *parts = memory;
     for (int s = 0; s < pass->nested->count; s++) {

@@ -426,12 +426,11 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     rer_result_free(scale.whole);
     RER_FREE_ALL(scale.given, scale.place, scale.fitted, scale.scores.own, scale.scores.other, scale.scores.nearest);
     made->seconds = rer_now() - start;
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *scaling = made;
+    else
         rer_scaling_free(made);
-        return status;
-    }
-    *scaling = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_scaling_free(rer_scaling *scaling)
