@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 
 #define THREADS_MAX 256
 #define REPORT_SECONDS 0.1

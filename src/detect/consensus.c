@@ -10,7 +10,6 @@
 #include "stats/minimize.h"
 
 #include <math.h>
-#include <string.h>
 
 #define ITERATIONS 200
 #define CLASSES 8 /* worked on at a time */

@@ -11,7 +11,6 @@
 #include <float.h>
 #include <math.h>
 #include <pthread.h>
-#include <string.h>
 
 #define SPARE 8
 #define CANDIDATES (RER_LISTED + SPARE)

@@ -13,7 +13,6 @@
 #include "stats/order.h"
 
 #include <math.h>
-#include <string.h>
 
 #define ROUNDS 21
 #define PART .9

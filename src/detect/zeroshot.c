@@ -5,7 +5,6 @@
 #include "detect/features.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct zeroshot {
     rer_verdict *verdict;

@@ -12,7 +12,6 @@
 #include "fit/graph.h"
 
 #include <math.h>
-#include <string.h>
 
 #define BATCH 64
 #define REPORTS 10

@@ -15,7 +15,6 @@
 #include "stats/order.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define FAR 4.0
 #define TAIL .03

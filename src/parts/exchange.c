@@ -2,7 +2,6 @@
 #include "parts/parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Sums are exchanged between processes of one version only: another may sum differently. */

@@ -5,7 +5,6 @@
 #include "report/page.h"
 
 #include <math.h>
-#include <string.h>
 
 extern const char rer_report_css[], rer_report_css_sha256[];
 extern const char rer_report_js[], rer_report_js_sha256[], rer_decisions_js[], rer_decisions_js_sha256[];

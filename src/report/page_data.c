@@ -4,7 +4,6 @@
 #include "core/json.h"
 #include "source/texts.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { PAIRS_MAX = 20000, CHOICES_MAX = 20000 };

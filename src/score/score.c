@@ -10,8 +10,6 @@
 #include "run/result.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 typedef struct score_pass {
     const rer_model *model;

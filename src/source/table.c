@@ -8,7 +8,6 @@
 #include "source/texts.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

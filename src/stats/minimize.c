@@ -7,7 +7,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 
 #define REMEMBERED 10 /* pairs of steps and changes of the gradient */
 #define LINE_SEARCH_MOST 10

@@ -19,7 +19,6 @@
 #include "fit/label_fit.h"
 
 #include <math.h>
-#include <string.h>
 
 static const int32_t tried_ranks[] = {0, 1, 2, 4, 8, 16};
 #define TRIED ((int)(sizeof tried_ranks / sizeof *tried_ranks))

@@ -1,8 +1,6 @@
 /* What scoring looks up: products between class means and directions, made in double. */
 #include "fit/subspace/subspace.h"
 
-#include <string.h>
-
 rer_status rer_subspace_set_reference(rer_subspace *subspace, rer_error *error)
 {
     const rer_centroid *centroid = rer_centroid_of(subspace->metric);

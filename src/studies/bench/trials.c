@@ -4,7 +4,6 @@
  *     true noise rate = r + (1 - r) e0 */
 #include "studies/bench/bench.h"
 #include "studies/bench/likely.h"
-#include "studies/bench/noise.h"
 
 #include <math.h>
 #include <stdio.h>
