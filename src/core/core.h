@@ -1,6 +1,5 @@
 /* What every file uses: failing with a message, checked memory, checked products. */
-#ifndef RER_CORE_H
-#define RER_CORE_H
+#pragma once
 
 #include "rer_studies.h"
 
@@ -75,5 +74,3 @@ static inline int64_t rer_max(int64_t a, int64_t b)
 uint64_t rer_checksum(uint64_t hash, const void *data, int64_t bytes);
 
 double rer_now(void); /* seconds, monotonic */
-
-#endif

@@ -1,8 +1,7 @@
 /* Our one level of parallelism: items worked on by several threads, results committed in item
  * order, so that sums do not depend on the number of threads. A pool lives as long as one call of
  * the library; its threads and their scratch serve all passes of that call. */
-#ifndef RER_POOL_H
-#define RER_POOL_H
+#pragma once
 
 #include "core/scratch.h"
 
@@ -40,5 +39,3 @@ rer_status rer_pool_pulse(rer_pool *pool, rer_error *error);
 
 /* The scratch that a step is called with, as much as its job asks for: to be laid out. */
 rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory);
-
-#endif

@@ -1,6 +1,5 @@
 /* The features as detectors want them: as they are or of unit length, centred or not, in blocks. */
-#ifndef RER_FEATURES_H
-#define RER_FEATURES_H
+#pragma once
 
 #include "run/run.h"
 
@@ -25,5 +24,3 @@ rer_scratch rer_features_take(const rer_features *features, int64_t count, rer_s
 /* *x [count, D]: rows first..first+count-1 (of the order), stored or in `room`, which was taken for as many or more. */
 rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count,
                              rer_scratch room, rer_error *error);
-
-#endif

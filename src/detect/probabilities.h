@@ -1,7 +1,6 @@
 /* Class probabilities of all rows, made block by block whenever they are needed: never C x N numbers
  * in memory. */
-#ifndef RER_PROBABILITIES_H
-#define RER_PROBABILITIES_H
+#pragma once
 
 #include "core/scratch.h"
 
@@ -25,5 +24,3 @@ static inline int64_t rer_probability_row(const rer_probability_block *block, in
 {
     return block->row != NULL ? block->row[i] : block->first + i;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files that draw charts share. */
-#ifndef RER_CHART_DRAW_H
-#define RER_CHART_DRAW_H
+#pragma once
 
 #include "report/chart.h"
 
@@ -58,5 +57,3 @@ void rer_plot_rectangle(const rer_plot *p, int color, double x1, double y1, doub
 void rer_plot_shape(const rer_plot *p, int color, double x, double y, double r);
 void rer_plot_class(const rer_plot *p, const char *mark, int color, const char *more); /* class="mark cN more" */
 void rer_plot_point(const rer_plot *p, double x, double y);                            /* "x y" */
-
-#endif

@@ -1,6 +1,5 @@
 /* The rows of each class, for reconstructors that look at one class at a time. */
-#ifndef RER_CLASS_ROWS_H
-#define RER_CLASS_ROWS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -26,5 +25,3 @@ int64_t rer_gather_scratch(const rer_run *run);
 /* x [count, D]: the given rows, normalised (unit length too). */
 rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *normalizer, const int64_t *rows,
                            int64_t count, void *scratch, rer_error *error);
-
-#endif

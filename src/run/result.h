@@ -1,6 +1,5 @@
 /* What an analysis leaves: O(N) numbers, O(C) summaries, and the model. */
-#ifndef RER_RESULT_H
-#define RER_RESULT_H
+#pragma once
 
 #include "core/notes.h"
 #include "core/options.h"
@@ -76,5 +75,3 @@ static inline int32_t rer_predicted(const rer_result *result, int64_t row)
     bool keeps_label = result->given[row] >= 0 && result->own[row] <= result->other[row];
     return keeps_label ? result->given[row] : result->suggested[row];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the stages share while one analysis runs, and the blocks that flow through them. */
-#ifndef RER_RUN_H
-#define RER_RUN_H
+#pragma once
 
 #include "backend/backend.h"
 #include "core/pool.h"
@@ -88,5 +87,3 @@ rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normal
 int64_t rer_block_scratch(const rer_run *run);
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error);
-
-#endif

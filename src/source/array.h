@@ -1,8 +1,7 @@
 /* An array somewhere: in memory, or in a file at an offset. Every reader ends in one of these:
  * formats that cannot be read in place (gz, csv, compressed members) are decoded once into
  * memory or, past RER_SPOOL_MAX bytes, into an unlinked temporary file. */
-#ifndef RER_ARRAY_H
-#define RER_ARRAY_H
+#pragma once
 
 #include "core/core.h"
 
@@ -62,5 +61,3 @@ rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path,
  * A first line is taken for a header where the table then has `expected` rows; expected < 0: no
  * header. Invalid UTF-8 is an error. */
 rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column, int64_t expected, rer_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* A data set: features as an array, labels as class numbers. */
-#ifndef RER_DATASET_H
-#define RER_DATASET_H
+#pragma once
 
 #include "core/pool.h"
 #include "embed/hog.h"
@@ -55,5 +54,3 @@ bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by 
 /* Sets data->class_embeddings from an array [C, D], or from the file that holds it. */
 rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error);
 rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_error *error);
-
-#endif

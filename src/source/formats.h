@@ -1,6 +1,5 @@
 /* The file formats behind rer_array_open, one file each, and what they share. */
-#ifndef RER_FORMATS_H
-#define RER_FORMATS_H
+#pragma once
 
 #include "source/spool.h"
 
@@ -46,5 +45,3 @@ void rer_array_take(rer_array *array, rer_bytes *bytes);
 const char *rer_shape_text(char *buffer, int32_t rank, const int64_t *shape);
 const char *rer_dtype_name(rer_dtype dtype);
 int32_t rer_dtype_size(rer_dtype dtype); /* bytes, 0 for texts */
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers in order, and what follows from it; and the logistic function. */
-#ifndef RER_ORDER_H
-#define RER_ORDER_H
+#pragma once
 
 #include "core/core.h"
 
@@ -24,5 +23,3 @@ static inline double rer_logistic(double x)
 {
     return 1 / (1 + exp(-x));
 }
-
-#endif
