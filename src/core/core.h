@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What every public function that takes an error begins with: a failure of an earlier call is no cause of this. */
 void rer_error_clear(rer_error *error);
@@ -55,6 +56,8 @@ bool rer_product(int64_t a, int64_t b, int64_t *out);
 /* Quotes user text for a message: control characters and invalid UTF-8 become \xNN, long text is
  * cut. Returns `buffer`. */
 const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length);
+/* The same of a whole text, for the arguments of rer_fail. */
+#define RER_QUOTED(text) rer_quote((char[80]){0}, 80, text, (int64_t)strlen(text))
 
 /* Bytes of the UTF-8 character at `text` of which `left` bytes are left, 0 where it is malformed (RFC 3629). */
 int rer_utf8_length(const char *text, int64_t left);

@@ -319,14 +319,13 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
     int32_t present = 0, usable = 0;
     const char *name = run->data->features.name, *labels = run->data->labels.source;
     for (int32_t c = 0; c < run->C; c++) {
-        char quoted[80];
         const char *class = rer_run_class_name(run, c);
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
         if (moments->n[c] == 0)
             return rer_fail(error, RER_BAD_INPUT,
                             "%s: every row of class '%s' has NaN or Inf; mend them, or take its labels out", name,
-                            rer_quote(quoted, sizeof quoted, class, (int64_t)strlen(class)));
+                            RER_QUOTED(class));
     }
     labels = labels != NULL ? labels : "labels";
     if (present < 2)

@@ -68,9 +68,8 @@ static const named_class *find_class(const application *a, const char *name)
 
 static rer_status fail_at(const application *a, rer_error *error, const char *what, const char *value)
 {
-    char quoted[80];
     return rer_fail(error, RER_BAD_INPUT, "%s: line %lld: %s '%s'", a->table, (long long)a->line, what,
-                    rer_quote(quoted, sizeof quoted, value, (int64_t)strlen(value)));
+                    RER_QUOTED(value));
 }
 
 /* ---- the table's rows ------------------------------------------------------------------------- */

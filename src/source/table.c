@@ -75,9 +75,9 @@ static int64_t find_name(const table *t, const char *name)
 
 static rer_status unknown_column(const table *t, rer_error *error)
 {
-    char list[500], quoted[60];
+    char list[500];
     return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s' for the labels; %s: %s, or a number from 1 to %lld",
-                    t->input->name, rer_quote(quoted, sizeof quoted, t->label_column, (int64_t)strlen(t->label_column)),
+                    t->input->name, RER_QUOTED(t->label_column),
                     looks_like_header(t, -1) ? "its columns are" : "it has no header, its first row is",
                     rer_texts_list(&t->first.texts, list, sizeof list), (long long)t->columns);
 }

@@ -52,19 +52,16 @@ static rer_status fail_lengths(const rer_run_folder *a, const rer_run_folder *b,
 
 static rer_status fail_labels(const rer_run_folder *a, const rer_run_folder *b, const char *remedy, rer_error *error)
 {
-    char left[60], right[60];
     int64_t row = first_difference(&a->given, &b->given);
     const char *x = rer_text(&a->given, row), *y = rer_text(&b->given, row);
     return rer_fail(error, RER_BAD_INPUT,
                     "%s and %s have different labels: row %lld is '%s' in one and '%s' in the other. %s", a->path,
-                    b->path, (long long)row, rer_quote(left, sizeof left, x, (int64_t)strlen(x)),
-                    rer_quote(right, sizeof right, y, (int64_t)strlen(y)), remedy);
+                    b->path, (long long)row, RER_QUOTED(x), RER_QUOTED(y), remedy);
 }
 
 /* Whether rows are the same ones, as far as ids tell. */
 static rer_status check_ids(const rer_run_folder *a, const rer_run_folder *b, rer_error *error)
 {
-    char left[60], right[60];
     if (a->ids.count == 0 || b->ids.count == 0)
         return RER_OK;
     int64_t row = first_difference(&a->ids, &b->ids);
@@ -73,8 +70,7 @@ static rer_status check_ids(const rer_run_folder *a, const rer_run_folder *b, re
     const char *x = rer_text(&a->ids, row), *y = rer_text(&b->ids, row);
     return rer_fail(error, RER_BAD_INPUT,
                     "row %lld is '%s' in %s but '%s' in %s: bring the rows into the same order, or use --mode datasets",
-                    (long long)row, rer_quote(left, sizeof left, x, (int64_t)strlen(x)), a->path,
-                    rer_quote(right, sizeof right, y, (int64_t)strlen(y)), b->path);
+                    (long long)row, RER_QUOTED(x), a->path, RER_QUOTED(y), b->path);
 }
 
 static bool same_classes(const rer_run_folder *a, const rer_run_folder *b)
