@@ -8,7 +8,6 @@
 #include "score/score.h"
 #include "score/second_look.h"
 
-#include <string.h>
 #include <sys/resource.h>
 
 static int64_t peak_memory(void)

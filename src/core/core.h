@@ -1,8 +1,10 @@
-/* What every file uses: failing with a message, checked memory, checked products. */
+/* What every file uses: failing with a message, checked memory, checked products, and the headers of C for numbers and
+ * texts. */
 #pragma once
 
 #include "rer_studies.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,7 @@
 #include "core/core.h"
 
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define AT(member) offsetof(rer_options, member)
 

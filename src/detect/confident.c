@@ -12,9 +12,6 @@
 #include "run/class_rows.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SLACK 1e-6 /* probabilities this near are the same */
 #define THRESHOLD_LEAST (2 * SLACK)
 #define NO_ROWS 2.0 /* a threshold that no probability reaches */

@@ -9,8 +9,6 @@
 #include "core/random.h"
 #include "stats/minimize.h"
 
-#include <math.h>
-
 #define ITERATIONS 200
 #define CLASSES 8 /* worked on at a time */
 #define ROUNDS 21

@@ -3,9 +3,6 @@
 
 #include "detect/logistic.h"
 
-#include <math.h>
-#include <string.h>
-
 #define CONFIDENT(NAME, TEXT, UNIT, INVERSE, MARGIN)                                                                   \
     {                                                                                                                  \
         .name = NAME, .help = "confident learning, " TEXT, .run = rer_detect_confident, .margin = (MARGIN),            \

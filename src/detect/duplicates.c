@@ -13,9 +13,6 @@
 #include "detect/pairs.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE 1024
 #define SMALL_SHARE .2
 #define SPREADS 8.0

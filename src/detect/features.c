@@ -2,8 +2,6 @@
  * small enough, keep. Kept or read again, a row has the same bits. */
 #include "detect/features.h"
 
-#include <string.h>
-
 #define STORED_MOST ((int64_t)1 << 30) /* bytes */
 
 /* ---- first pass: check the rows, add them up ------------------------------------------------ */

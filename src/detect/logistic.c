@@ -3,8 +3,6 @@
 
 #include "run/class_rows.h"
 
-#include <math.h>
-
 /* Fewer rows where classes are many; part of the result's bits, as RER_BLOCK is. */
 static int64_t rows_of_block(int32_t C)
 {

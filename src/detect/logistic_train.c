@@ -7,9 +7,6 @@
 #include "detect/logistic.h"
 #include "stats/minimize.h"
 
-#include <math.h>
-#include <string.h>
-
 #define ITERATIONS 1000
 #define WHITENED_MOST 4096 /* features; beyond, G is a diagonal */
 /* Where the gradient (with respect to V, whose Hessian is near 1) leaves less than this share of the

@@ -9,7 +9,6 @@
 #include "detect/pairs.h"
 
 #include <float.h>
-#include <math.h>
 #include <pthread.h>
 
 #define SPARE 8

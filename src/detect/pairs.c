@@ -1,8 +1,6 @@
 /* A sweep of all pairs: item step * blocks + i has the blocks i and i + step (around the end). */
 #include "detect/pairs.h"
 
-#include <math.h>
-
 #define TILE 256 /* rows of A at a time: their products stay in the cache until all have seen them */
 
 typedef struct measuring {

@@ -12,8 +12,6 @@
 #include "run/class_rows.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 #define ROUNDS 21
 #define PART .9
 #define RATE_LEAST .05 /* of a class, where the matrix has nothing wrong in it; 1 - that where all is */

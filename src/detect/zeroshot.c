@@ -4,8 +4,6 @@
 #include "detect/detect.h"
 #include "detect/features.h"
 
-#include <math.h>
-
 typedef struct zeroshot {
     rer_verdict *verdict;
     const rer_run *run;

@@ -10,9 +10,6 @@
 
 #include "core/tensors.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct centroid_state {
     rer_centroid centroid;
     rer_class_moments moments; /* owns mean, grand and n */

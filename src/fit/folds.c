@@ -1,8 +1,6 @@
 /* Folds and the tasks they make. */
 #include "fit/folds.h"
 
-#include <math.h>
-
 /* A stable sort by size, largest first: counting would need as many bins as rows. */
 static void merge_by_size(int32_t *order, int32_t *spare, const rer_class_rows *classes, int32_t low, int32_t high)
 {

@@ -8,9 +8,6 @@
 
 #include "core/neighbor.h"
 
-#include <math.h>
-#include <string.h>
-
 #define BISECTIONS 64
 #define TOLERANCE 1e-5
 #define SIGMA_LEAST 1e-3

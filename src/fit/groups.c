@@ -2,8 +2,6 @@
  * the data for the mean residual of each cell, added in row order. */
 #include "fit/groups.h"
 
-#include <stdlib.h>
-
 typedef struct member {
     int32_t group, code;
     int64_t row;

@@ -2,9 +2,6 @@
  * (channel/model_file.c). */
 #include "fit/model.h"
 
-#include <math.h>
-#include <string.h>
-
 /* In the order of rer_reconstructor_kind. */
 static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_subspace_reconstructor,
                                                           &rer_autoencoder_reconstructor, &rer_published_reconstructor};

@@ -9,9 +9,6 @@
 
 #include "run/passes.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- pass 1 ------------------------------------------------------------------------------ */
 
 typedef struct means_pass {

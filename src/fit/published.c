@@ -11,8 +11,6 @@
 #include "run/class_rows.h"
 #include "fit/graph.h"
 
-#include <math.h>
-
 #define BATCH 64
 #define REPORTS 10
 #define REPORTS_RUN 6

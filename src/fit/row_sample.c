@@ -8,9 +8,6 @@
 #include "core/random.h"
 #include "run/passes.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE_MOST 5000
 #define SAMPLE_ERRORS (1 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500

@@ -11,8 +11,6 @@
 #include "fit/centroid.h"
 #include "fit/label_fit.h"
 
-#include <math.h>
-
 #define GRID 12
 #define CHOICE_LEAST 1000
 #define CHOICE_MOST 5000

@@ -3,10 +3,6 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static int by_classes(const void *left, const void *right)
 {
     const rer_confusion *a = left, *b = right;

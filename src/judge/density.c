@@ -14,8 +14,6 @@
  *   f(x) = 1 / n sum_i phi_h(x - x_i) + phi_h(2 right - x - x_i),   x <= right; 0 beyond */
 #include "judge/judge.h"
 
-#include <math.h>
-
 #define POINTS_PER_H 16 /* sharing out adds (h / 16)^2 / 6 at most to the variance h^2 of a kernel */
 #define REACH 6         /* h; what a kernel has beyond is 1e-9 of it */
 #define POINTS_MOST (1 << 20)

@@ -10,9 +10,6 @@
 #include "score/spreads.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct detail_run {
     rer_result *result;
     const rer_dataset *data;

@@ -3,9 +3,7 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool has_ratio(const rer_result *result, int64_t row)
 {

@@ -14,8 +14,6 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 #define FAR 4.0
 #define TAIL .03
 #define SAMPLE 16384

@@ -11,8 +11,6 @@
 #include "source/texts.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 typedef struct named_class {
     const char *name;

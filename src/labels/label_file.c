@@ -7,9 +7,6 @@
 #include "source/formats.h"
 #include "source/texts.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- reading ----------------------------------------------------------------------------- */
 
 void rer_label_file_free(rer_label_file *file)

@@ -1,8 +1,6 @@
 /* Answers of a part, where its rows are: the same passes over its blocks. */
 #include "parts/parts.h"
 
-#include <string.h>
-
 /* A part with all that a pass needs. */
 typedef struct working {
     const rer_part *part;

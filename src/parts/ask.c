@@ -2,8 +2,6 @@
  * the answers in as they come. */
 #include "parts/parts.h"
 
-#include <string.h>
-
 #define WRONG_ANSWER "; is it an answer to this task?"
 
 /* What a pass collects; one of its members is used. */

@@ -4,8 +4,6 @@
  * spread as one alone. Three spreads fill the bar. */
 #include "report/gallery.h"
 
-#include <math.h>
-
 typedef struct bar_chart {
     rer_gallery *gallery;
     const rer_run *run;

@@ -5,9 +5,6 @@
  * 3. Grid and ticks, then bands and bars, lines, points, reference lines, legend. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 enum {
     LETTER = 7,       /* width of a letter of 12 pixels, about */
     LINE_HEIGHT = 18, /* of labels and legend */

@@ -1,9 +1,6 @@
 /* What charts share: scales, round ticks, numbers and labels as text, the frame of a file. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 extern const char rer_chart_css[];
 
 /* ---- scales and ticks ------------------------------------------------------------------------- */

@@ -6,9 +6,6 @@
  * that the two come as close as they can. Chains joined while the share is at least BLOCK_SHARE are a block. */
 #include "report/page.h"
 
-#include <math.h>
-#include <string.h>
-
 #define BLOCK_SHARE 0.05
 
 /* ---- distributions of errors ------------------------------------------------------------------ */

@@ -6,8 +6,6 @@
 #include "core/random.h"
 #include "report/gallery.h"
 
-#include <math.h>
-
 enum { PER_CLASS_MAX = 128, PER_CLASS_MIN = 4, CANDIDATES_MAX = 1280 };
 
 #define NUMBERS_MAX ((int64_t)1 << 24) /* of all candidates together */

@@ -3,9 +3,7 @@
 #include "source/texts.h"
 #include "stats/order.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { SUSPECTS_MIN = 100, SUSPECTS_MAX = 5000, TEXT_MIN = 80, TEXT_MAX = 800 };
 

@@ -1,9 +1,6 @@
 /* Heat maps: one rectangle for each cell with a value, the larger the darker. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { NAME_MAX = 24, LETTER = 7, LABELLED_MAX = 60 };
 
 typedef struct grid {

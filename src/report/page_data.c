@@ -4,8 +4,6 @@
 #include "core/json.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 enum { PAIRS_MAX = 20000, CHOICES_MAX = 20000 };
 
 const char *rer_page_value(const rer_page *page, int32_t c)

@@ -3,9 +3,6 @@
 #include "report/page.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { BINS = 70, STEPS = 36, STEP_ROWS = 5, SAMPLED_MAX = 40000 };
 
 typedef struct scored {

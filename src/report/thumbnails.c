@@ -7,9 +7,7 @@
 #include "report/thumbnails.h"
 #include "embed/hog.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <webp/encode.h>
 

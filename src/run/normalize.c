@@ -1,8 +1,6 @@
 /* Normalisation of rows: unit length (unit, whiten), per-feature range (minmax), or none. */
 #include "run/normalize.h"
 
-#include <math.h>
-
 double rer_normalize_row(const rer_normalizer *normalizer, float *x, int64_t D, double sum_squares)
 {
     /* One feature at unit length would be a bare sign. */

@@ -4,9 +4,7 @@
 #include "run/details.h"
 #include "stats/order.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
 {

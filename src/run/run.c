@@ -1,8 +1,6 @@
 /* Blocks of rows, read and normalised. */
 #include "run/run.h"
 
-#include <math.h>
-
 rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
                          const rer_options *options, const rer_progress *progress, rer_error *error)
 {

@@ -9,8 +9,6 @@
 #include "fit/row_sample.h"
 #include "run/result.h"
 
-#include <math.h>
-
 typedef struct score_pass {
     const rer_model *model;
     const rer_run *run;

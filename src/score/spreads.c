@@ -7,9 +7,6 @@
 
 #include "score/reduce.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct spread_pass {
     const rer_model *model;
     const rer_run *run;

@@ -7,7 +7,6 @@
 #include "source/formats.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)

@@ -3,7 +3,6 @@
 #include "source/texts.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct column {
     const rer_input *input;

@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define DEPTH_MAX 32 /* folders within folders */

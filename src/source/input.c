@@ -4,7 +4,6 @@
  * nothing fits. */
 #include "source/formats.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 static bool ends_with(const char *text, size_t length, const char *end)

@@ -6,8 +6,6 @@
 #include "source/labels.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 #define BLOCK 8192 /* rows */
 
 void rer_labels_free(rer_labels *labels)

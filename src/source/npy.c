@@ -3,8 +3,6 @@
  * in any order of the keys, then the data. */
 #include "source/formats.h"
 
-#include <string.h>
-
 #define HEADER_MAX (1 << 20) /* numpy itself stays far below; structured types are refused anyway */
 #define TYPE_MAX 32
 

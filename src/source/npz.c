@@ -6,7 +6,6 @@
 #include "source/formats.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <zip.h>
 
 #define PROBE 128 /* bytes compared before a place is believed */

@@ -3,8 +3,6 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 const int32_t *rer_dataset_labels(const rer_dataset *data)
 {
     return data->labels.codes;

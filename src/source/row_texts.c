@@ -4,7 +4,6 @@
 #include "source/texts.h"
 
 #include <jansson.h>
-#include <string.h>
 #include <sys/stat.h>
 
 void rer_row_texts_free(rer_row_texts *texts) /* a zeroed one too */

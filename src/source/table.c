@@ -9,7 +9,6 @@
 
 #include <locale.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct table {
     const rer_input *input;

@@ -2,9 +2,7 @@
 #include "source/texts.h"
 #include "source/formats.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define BLOCK 4096 /* rows */
 

@@ -2,8 +2,6 @@
 #include "stats/agreement.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 /* The places that have a value, ascending; `other` (or NULL) must have one there too. */
 static rer_status sort_values(rer_ranked **sorted, int64_t *count, const double *values, const double *other, int64_t n,
                               rer_error *error)

@@ -4,7 +4,6 @@
 #include "stats/minimize.h"
 
 #include <lbfgs.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 

@@ -3,8 +3,6 @@
 
 #include "core/core.h"
 
-#include <math.h>
-
 /* Ascending; n may be 0. */
 void rer_sort_floats(float *values, int64_t n);
 void rer_sort_doubles(double *values, int64_t n);

@@ -5,9 +5,7 @@
 #include "fit/folds.h"
 #include "fit/moments.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 typedef struct autoencoder_state {
     rer_network network;

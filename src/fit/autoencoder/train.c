@@ -8,9 +8,6 @@
 
 #include "core/random.h"
 
-#include <math.h>
-#include <string.h>
-
 #define REPORTS 10
 #define PATIENCE 5
 #define LEAST_GAIN 5e-3

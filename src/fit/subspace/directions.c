@@ -9,9 +9,6 @@
 #include "fit/folds.h"
 #include "fit/subspace/subspace.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct fit_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;

@@ -18,8 +18,6 @@
 #include "core/tensors.h"
 #include "fit/label_fit.h"
 
-#include <math.h>
-
 static const int32_t tried_ranks[] = {0, 1, 2, 4, 8, 16};
 #define TRIED ((int)(sizeof tried_ranks / sizeof *tried_ranks))
 #define SAME_LIKELIHOOD 1e-4 /* per row; a local top of the temperature may be that far below the best one */

@@ -1,9 +1,7 @@
 /* Contestants: see contestants.h. */
 #include "studies/bench/contestants.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Our own, first in the list: "rer" is what the others are compared with. */
 static const rer_contestant own[] = {

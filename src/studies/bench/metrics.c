@@ -12,8 +12,6 @@
 #include "studies/bench/metrics.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 static const char *const names[RER_METRICS] = {
     [RER_AUROC] = "auroc",
     [RER_AVERAGE_PRECISION] = "average_precision",

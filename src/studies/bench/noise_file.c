@@ -4,8 +4,6 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 /* ---- labels of another file -------------------------------------------------------------- */
 
 static rer_status translate(int32_t *target, const rer_labels *labels, const rer_labels *other, rer_error *error)

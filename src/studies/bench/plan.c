@@ -2,9 +2,7 @@
  * every seed), and reading what came out. */
 #include "studies/bench/bench.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 static const char *const kind_names[RER_NOISE_KINDS] = {"symmetric", "asymmetric", "confidence", "human"};
 

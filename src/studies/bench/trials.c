@@ -5,9 +5,7 @@
 #include "studies/bench/bench.h"
 #include "studies/bench/likely.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- progress ---------------------------------------------------------------------------- */
 

@@ -10,9 +10,6 @@
 #include "run/run.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE_LEAST 4096
 #define SAMPLE_EACH 32 /* rows of the sample for each cluster */
 #define STARTS 8

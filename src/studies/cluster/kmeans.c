@@ -10,9 +10,6 @@
 #include "core/random.h"
 #include "run/run.h"
 
-#include <math.h>
-#include <string.h>
-
 #define STEPS_MOST 100
 
 void rer_kmeans_norms(float *norm, const float *centers, int64_t K, int64_t D, const rer_kernels *kernels)

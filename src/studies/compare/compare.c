@@ -9,9 +9,6 @@
 
 #include "stats/agreement.h"
 
-#include <math.h>
-#include <string.h>
-
 void rer_comparison_free(rer_comparison *comparison)
 {
     if (comparison == NULL)

@@ -5,9 +5,6 @@
 #include "studies/compare/table_columns.h"
 #include "stats/agreement.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { RUN, ERROR_RATE, ACCURACY };
 
 static rer_compared_run *find_run(rer_comparison *comparison, const char *name)

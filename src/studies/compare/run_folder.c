@@ -6,8 +6,6 @@
 #include "source/formats.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 enum { GIVEN, CHI, MISTAKENNESS, ISSUE, ID, VALUE, SAMPLE_COLUMNS };
 

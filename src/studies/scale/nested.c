@@ -14,9 +14,6 @@
 #include "fit/centroid.h"
 #include "run/result.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct subset_pass {
     const rer_nested *nested;
     const rer_model *whole;

@@ -1,8 +1,6 @@
 /* scale.html: what more or fewer samples would do. */
 #include "studies/scale/page.h"
 
-#include <math.h>
-
 static const char *plain(char text[RER_CHART_TEXT], double value, int decimals)
 {
     return rer_fixed_text(text, value, decimals);

@@ -15,9 +15,6 @@
 #include "score/score.h"
 #include "studies/scale/nested.h"
 
-#include <math.h>
-#include <string.h>
-
 #define FEW_POINTS 6
 
 typedef struct scale_run {
