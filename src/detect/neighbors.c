@@ -170,16 +170,11 @@ static void free_search(search *s)
     RER_FREE_ALL(s->worst, s->used, s->candidates, s->list);
 }
 
-static bool has_label(const rer_run *run, int64_t row)
-{
-    return rer_run_has_label(run, row);
-}
-
 rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_error *error)
 {
     search s = {0};
     rer_neighbors made = {0};
-    rer_status status = rer_pairs_open(&s.pairs, run, false, has_label, error);
+    rer_status status = rer_pairs_open(&s.pairs, run, false, rer_run_has_label, error);
     if (status == RER_OK)
         status = allocate_search(&s, run->N, error);
     if (status == RER_OK)

@@ -115,7 +115,7 @@ static rer_status fit_constants(rer_class_moments *moments, const rer_normalizer
         .from = .15,
         .to = .45,
         .items = run->C,
-        .scratch = rer_gather_scratch(run),
+        .scratch = rer_dataset_scratch(run->data, 1),
         .work = fit_class,
         .context = &pass,
     };

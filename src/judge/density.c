@@ -30,7 +30,7 @@ static double ratio_of(const rer_result *result, int64_t row, const float *flipp
 {
     if (result->given[row] < 0 || isnan(result->own[row]))
         return NAN;
-    return flipped != NULL ? (double)flipped[row] : rer_chi((double)result->own[row], (double)result->other[row]);
+    return flipped != NULL ? (double)flipped[row] : rer_chi_of(result, row);
 }
 
 /* Number, ends (the left one beyond the kernels' reach) and bandwidth; h = 0 where the values do not differ. */

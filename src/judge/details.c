@@ -29,16 +29,6 @@ void rer_details_free(rer_details *details)
     RER_FREE_ALL(details->subset_names, details->portions, details->counts, details);
 }
 
-static bool is_scored(const rer_result *result, int64_t row)
-{
-    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
-}
-
-static double chi_of(const rer_result *result, int64_t row)
-{
-    return rer_chi((double)result->own[row], (double)result->other[row]);
-}
-
 /* The portion of a row, -1: none. */
 static int32_t portion_of(const detail_run *run, rer_portion_kind kind, int64_t row)
 {
@@ -59,12 +49,12 @@ static void sum_portion_rows(const detail_run *run, rer_portion_kind kind)
     const rer_result *result = run->result;
     rer_portion *portions = run->details->portions + rer_portion_place(run->details, kind, 0);
     for (int64_t row = 0; row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
+        int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g < 0)
             continue;
         portions[g].n++;
         portions[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
-        portions[g].chi += chi_of(result, row);
+        portions[g].chi += rer_chi_of(result, row);
         portions[g].error_rate += rer_predicted(result, row) != result->given[row];
         portions[g].noise_rate += rer_logistic((double)result->logit[row]);
         portions[g].own_error += (double)result->own[row];
@@ -94,7 +84,7 @@ static rer_status sort_by_portion(detail_run *run, rer_portion_kind kind, rer_er
         run->start[kind][g + 1] = next[g] + portions[g].n;
     }
     for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
+        int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g >= 0)
             run->rows[kind][next[g]++] = row;
     }
@@ -175,7 +165,7 @@ static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, 
     float *chi = NULL;
     rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++)
-        chi[i] = (float)chi_of(run->result, run->rows[kind][start[0] + i]);
+        chi[i] = (float)rer_chi_of(run->result, run->rows[kind][start[0] + i]);
     if (status == RER_OK)
         status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
                                     (uint64_t)item, error);
@@ -271,8 +261,8 @@ static void find_between(rer_pair_detail *detail, const rer_result *result)
     const rer_pair *pair = &detail->pair;
     for (int64_t row = 0; row < result->N; row++) {
         int32_t c = result->given[row], other = result->suggested[row];
-        if (is_scored(result, row) && ((c == pair->a && other == pair->b) || (c == pair->b && other == pair->a)))
-            keep_between(detail, distance, row, fabs(log(chi_of(result, row))));
+        if (rer_is_scored(result, row) && ((c == pair->a && other == pair->b) || (c == pair->b && other == pair->a)))
+            keep_between(detail, distance, row, fabs(log(rer_chi_of(result, row))));
     }
 }
 
@@ -378,8 +368,8 @@ rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, i
     if (status != RER_OK)
         return status;
     for (int64_t row = 0; row < result->N; row++)
-        if (is_scored(result, row))
-            ranked[n++] = (rer_ranked){hardest ? -chi_of(result, row) : chi_of(result, row), row};
+        if (rer_is_scored(result, row))
+            ranked[n++] = (rer_ranked){hardest ? -rer_chi_of(result, row) : rer_chi_of(result, row), row};
     rer_sort_ranked(ranked, n);
     *found = rer_max(0, rer_min(count, n));
     for (int64_t i = 0; i < *found; i++)

@@ -30,7 +30,7 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     else if (status == RER_OK)
         status = rer_input_array(&opened.array, &input, error);
     if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_labels_from_texts(&opened.labels, &opened.texts, path, error);
+        status = rer_labels_from_texts(&opened.labels, &opened.texts, error);
     else if (status == RER_OK)
         status = rer_labels_from_array(&opened.labels, &opened.array, error);
     if (status == RER_OK)
@@ -172,21 +172,15 @@ static void put_lines(rer_writer *writer, const rer_texts *texts, const int64_t 
     }
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Labels are written as text (one a line) or as .npy. */
 bool rer_path_is_text_output(const char *path)
 {
-    return rer_path_is_table(path) && !ends_with(path, ".gz");
+    return rer_path_is_table(path) && !rer_path_ends(path, ".gz");
 }
 
 rer_status rer_label_file_check(const char *out, rer_error *error)
 {
-    if (!rer_path_is_text_output(out) && !ends_with(out, ".npy") && strncmp(out, "/dev/", 5) != 0)
+    if (!rer_path_is_text_output(out) && !rer_path_ends(out, ".npy") && strncmp(out, "/dev/", 5) != 0)
         return rer_fail(error, RER_BAD_USAGE, "%s: labels are written as .npy, .csv, .tsv or .txt; name it so", out);
     return RER_OK;
 }

@@ -87,7 +87,7 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
             gallery->samples[i] = -1;
         for (int64_t row = 0; row < result->N; row++) {
             int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
-            double chi = rer_chi((double)result->own[row], (double)result->other[row]);
+            double chi = rer_chi_of(result, row);
             if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
                 continue;
             int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;

@@ -45,11 +45,6 @@ void rer_class_rows_free(rer_class_rows *classes)
     *classes = (rer_class_rows){0};
 }
 
-int64_t rer_gather_scratch(const rer_run *run)
-{
-    return rer_dataset_scratch(run->data, 1);
-}
-
 rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *normalizer, const int64_t *rows,
                            int64_t count, void *scratch, rer_error *error)
 {

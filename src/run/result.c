@@ -164,7 +164,7 @@ rer_sample rer_sample_of(const rer_result *result, int64_t row)
         return sample;
     }
     sample.own_error = (double)result->own[row];
-    sample.chi = rer_chi(result->own[row], result->other[row]);
+    sample.chi = rer_chi_of(result, row);
     sample.mistakenness = rer_logistic(logit);
     sample.label_score = rer_logistic(-logit);
     return sample;
@@ -189,7 +189,7 @@ static bool is_less(const rer_result *result, int64_t a, int64_t b)
 {
     if (result->logit[a] != result->logit[b])
         return result->logit[a] < result->logit[b];
-    double chi_a = rer_chi(result->own[a], result->other[a]), chi_b = rer_chi(result->own[b], result->other[b]);
+    double chi_a = rer_chi_of(result, a), chi_b = rer_chi_of(result, b);
     return chi_a != chi_b ? chi_a < chi_b : a > b;
 }
 

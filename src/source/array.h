@@ -35,6 +35,7 @@ void rer_texts_free(rer_texts *texts);
  * "-" (spooled); by content where the name does not say. */
 rer_status rer_array_open(rer_array *array, const char *path, rer_error *error);
 bool rer_path_is_table(const char *path); /* .csv .tsv .txt, also with .gz */
+bool rer_path_ends(const char *path, const char *ending);
 
 /* An array over the caller's memory. */
 rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error);

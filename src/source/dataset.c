@@ -95,7 +95,7 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     else if (status == RER_OK)
         status = rer_input_array(&data->features, &input, error);
     if (status == RER_OK && column != NULL)
-        status = rer_labels_from_texts(&data->labels, &labels, files->features, error);
+        status = rer_labels_from_texts(&data->labels, &labels, error);
     rer_texts_free(&labels);
     rer_input_close(&input);
     return status;
@@ -109,7 +109,7 @@ static rer_status read_labels(rer_labels *labels, rer_input *input, const char *
     if (input->format == RER_TEXT) {
         status = rer_input_texts(&texts, input, column, N, error);
         if (status == RER_OK)
-            status = rer_labels_from_texts(labels, &texts, input->name, error);
+            status = rer_labels_from_texts(labels, &texts, error);
     } else {
         status = rer_input_array(&array, input, error);
         if (status == RER_OK)
@@ -540,12 +540,4 @@ rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, in
     rer_row_texts_free(&data->texts);
     data->texts.kept = copied;
     return RER_OK;
-}
-
-rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
-{
-    if (data->labels.codes != NULL)
-        return RER_OK;
-    return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                    data->features.name);
 }

@@ -21,7 +21,7 @@ const char *rer_labels_value(const rer_labels *labels, int32_t c);
 uint64_t rer_labels_checksum(const rer_labels *labels);
 
 rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer_error *error);
-rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, const char *name, rer_error *error);
+rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, rer_error *error);
 /* Replaces the names by those of a file of C lines. */
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error);
 /* map [labels->C] becomes the place of each class among `names` [C], -1 where it is not there. */

@@ -20,12 +20,6 @@ bool rer_row_texts_are_there(const rer_row_texts *texts)
     return texts->input.name != NULL || texts->kept.count > 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Objects are known by their first character too, so that any name will do. */
 static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error *error)
 {
@@ -33,8 +27,8 @@ static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error
     rer_status status = RER_OK;
     if (input->bytes.size > 0)
         status = rer_bytes_read(&input->bytes, 0, 1, &first, input->name, error);
-    *is_json = first == '{' || ends_with(input->file, ".jsonl") || ends_with(input->file, ".jsonl.gz") ||
-               ends_with(input->file, ".ndjson");
+    *is_json = first == '{' || rer_path_ends(input->file, ".jsonl") || rer_path_ends(input->file, ".jsonl.gz") ||
+               rer_path_ends(input->file, ".ndjson");
     return status;
 }
 

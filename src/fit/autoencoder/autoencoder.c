@@ -74,7 +74,7 @@ static task_scratch lay_out_task(const training_pass *pass, rer_scratch *scratch
 {
     task_scratch parts;
     parts.rows = rer_take(scratch, 2 * rer_fold_largest(pass->plan), sizeof *parts.rows);
-    parts.reading = rer_take(scratch, rer_gather_scratch(pass->run), 1);
+    parts.reading = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
     return parts;
 }
 

@@ -55,7 +55,7 @@ static fit_scratch lay_out(const fit_pass *pass, rer_scratch *scratch)
     parts.shift = rer_take(scratch, most, sizeof *parts.shift);
     parts.q = rer_take(scratch, RER_BLOCK * most, sizeof *parts.q);
     parts.x = rer_take(scratch, D, sizeof *parts.x);
-    parts.read = rer_take(scratch, rer_gather_scratch(pass->run), 1);
+    parts.read = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
     return parts;
 }
 

@@ -402,8 +402,6 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     rer_error_clear(error);
     rer_status status = rer_options_take(&scale.options, given, error);
     if (status == RER_OK)
-        status = rer_dataset_check(data, error);
-    if (status == RER_OK)
         status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_allocate(&made, 1, sizeof *made, "the points", error);
