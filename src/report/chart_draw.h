@@ -29,6 +29,9 @@ void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
 int64_t rer_text_length(const char *text); /* characters */
 /* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */
 void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most);
+/* The start of a text that is turned around its place; the caller puts what else is in it, and </text>. */
+void rer_put_turned(rer_writer *writer, const char *class, double x, double y, int degrees, const char *text,
+                    int64_t most);
 /* <svg ...>, outside of pages with what makes a file of its own, and its end. */
 void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description);
 void rer_svg_end(rer_writer *writer);

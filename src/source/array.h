@@ -53,11 +53,6 @@ rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, 
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error);
 
-/* A table of numbers (CSV, TSV; header or not). With a label column (a name of the header, or a
- * 1-based number) that column goes to `labels` and the rest to `array` (float32 [N, D]; a value out of
- * its range becomes Inf). */
-rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
-                          rer_error *error);
 /* One text a row, from any array of integers or texts or a one-column table (or `column` of it).
  * A first line is taken for a header where the table then has `expected` rows; expected < 0: no
  * header. Invalid UTF-8 is an error. */

@@ -236,16 +236,3 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input 
     free(t.row);
     return status;
 }
-
-rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
-                          rer_error *error)
-{
-    rer_input input = RER_NO_INPUT;
-    rer_status status = rer_input_open(&input, path, error);
-    if (status == RER_OK && input.format != RER_TEXT)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: is no table", path);
-    if (status == RER_OK)
-        status = rer_input_table(array, labels, &input, label_column, error);
-    rer_input_close(&input);
-    return status;
-}

@@ -255,12 +255,11 @@ static rer_status find_valid(trial_room *room, rer_error *error)
     const rer_dataset *data = room->data;
     float *x = NULL;
     void *scratch = NULL;
-    rer_status status = RER_OK;
     for (int64_t row = 0; row < data->N; row++)
         room->valid[row] = true;
     if (!room->bench->options.drop_invalid)
         return RER_OK;
-    status = rer_allocate(&x, data->D, sizeof *x, "a row", error);
+    rer_status status = rer_allocate(&x, data->D, sizeof *x, "a row", error);
     if (status == RER_OK)
         status = rer_allocate(&scratch, rer_dataset_scratch(data, 1), 1, "a row", error);
     for (int64_t row = 0; status == RER_OK && row < data->N; row++) {

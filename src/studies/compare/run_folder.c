@@ -58,12 +58,11 @@ static rer_status read_samples(rer_run_folder *run, const char *column, rer_erro
     bool is_known = strcmp(column, "rer") == 0 || strcmp(column, "mistakenness") == 0;
     int count = is_known ? VALUE : SAMPLE_COLUMNS;
     char *path = NULL;
-    rer_status status = RER_OK;
     for (int i = 0; i < (int)(sizeof is_text / sizeof *is_text); i++)
         if (strcmp(column, is_text[i]) == 0)
             return rer_fail(error, RER_BAD_USAGE,
                             "--column %s: holds texts; numbers are compared: rer, mistakenness, ...", column);
-    status = rer_join_path(&path, run->path, "samples.csv", error);
+    rer_status status = rer_join_path(&path, run->path, "samples.csv", error);
     if (status == RER_OK)
         status = rer_table_columns_read(columns, count, &run->N, path, error);
     if (status == RER_OK)
