@@ -6,7 +6,6 @@
 #include "core/core.h"
 
 #include <locale.h>
-#include <stdio.h>
 
 #define AT(member) offsetof(rer_options, member)
 

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <stdio.h>
-
 static bool has_ratio(const rer_result *result, int64_t row)
 {
     return result->given[row] >= 0 && !isnan(result->own[row]);

@@ -3,8 +3,6 @@
 #include "source/texts.h"
 #include "stats/order.h"
 
-#include <stdio.h>
-
 enum { SUSPECTS_MIN = 100, SUSPECTS_MAX = 5000, TEXT_MIN = 80, TEXT_MAX = 800 };
 
 void rer_gallery_free(rer_gallery *gallery)

@@ -7,8 +7,6 @@
 #include "report/thumbnails.h"
 #include "embed/hog.h"
 
-#include <stdio.h>
-
 #include <webp/encode.h>
 
 enum { TRIED = 24, LOSSLESS_SIDE = 40, SIDE_MIN = 28 };

@@ -6,7 +6,6 @@
 #include "backend/backend.h"
 #include "source/formats.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)

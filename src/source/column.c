@@ -2,8 +2,6 @@
 #include "source/csv_rows.h"
 #include "source/texts.h"
 
-#include <stdio.h>
-
 typedef struct column {
     const rer_input *input;
     const char *wanted;      /* name or number of the column, or NULL: the only one */

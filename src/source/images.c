@@ -4,7 +4,6 @@
 #include "source/texts.h"
 
 #include <dirent.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #define DEPTH_MAX 32 /* folders within folders */

@@ -8,7 +8,6 @@
 #include "source/texts.h"
 
 #include <locale.h>
-#include <stdio.h>
 
 typedef struct table {
     const rer_input *input;

@@ -2,8 +2,6 @@
 #include "source/texts.h"
 #include "source/formats.h"
 
-#include <stdio.h>
-
 #define BLOCK 4096 /* rows */
 
 void rer_texts_free(rer_texts *texts)

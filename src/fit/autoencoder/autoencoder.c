@@ -5,8 +5,6 @@
 #include "fit/folds.h"
 #include "fit/moments.h"
 
-#include <stdio.h>
-
 typedef struct autoencoder_state {
     rer_network network;
     float *weights; /* [C, parameters] */

@@ -1,8 +1,6 @@
 /* Charts of a comparison, and the folder with all of its files. */
 #include "studies/bench/charts.h"
 
-#include <stdio.h>
-
 /* The first detector and the best others, as many as can be told apart; returns how many. */
 static int choose_shown(int shown[RER_COLORS], const rer_bench *bench)
 {

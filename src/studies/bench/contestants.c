@@ -1,8 +1,6 @@
 /* Contestants: see contestants.h. */
 #include "studies/bench/contestants.h"
 
-#include <stdio.h>
-
 /* Our own, first in the list: "rer" is what the others are compared with. */
 static const rer_contestant own[] = {
     {.name = "rer"},

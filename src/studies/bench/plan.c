@@ -2,8 +2,6 @@
  * every seed), and reading what came out. */
 #include "studies/bench/bench.h"
 
-#include <stdio.h>
-
 static const char *const kind_names[RER_NOISE_KINDS] = {"symmetric", "asymmetric", "confidence", "human"};
 
 const char *rer_noise_name(int32_t kind)

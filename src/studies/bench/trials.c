@@ -5,8 +5,6 @@
 #include "studies/bench/bench.h"
 #include "studies/bench/likely.h"
 
-#include <stdio.h>
-
 /* ---- progress ---------------------------------------------------------------------------- */
 
 /* Of the whole, from how long each detector has taken so far. */
