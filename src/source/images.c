@@ -69,19 +69,19 @@ static rer_status walk(rer_texts_builder *paths, const char *folder, int depth, 
     int count = scandir(folder, &entries, is_shown, by_bytes);
     if (count < 0)
         return rer_fail_errno(error, "%s: the folder cannot be read", folder);
-    for (int i = 0; i < 2 * count && status == RER_OK; i++) {
-        const char *name = entries[i % count]->d_name;
-        bool wants_pictures = i < count;
-        char *path = NULL;
-        if (is_picture_name(name) != wants_pictures)
-            continue;
-        status = join(&path, folder, name, error);
-        if (status == RER_OK && wants_pictures)
-            status = rer_texts_add(paths, path, (int64_t)strlen(path), error);
-        else if (status == RER_OK && is_folder(path))
-            status = walk(paths, path, depth + 1, error);
-        free(path);
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count && status == RER_OK; i++) {
+            bool is_picture = is_picture_name(entries[i]->d_name);
+            char *path = NULL;
+            if (is_picture != (pass == 0))
+                continue;
+            status = join(&path, folder, entries[i]->d_name, error);
+            if (status == RER_OK && is_picture)
+                status = rer_texts_add(paths, path, (int64_t)strlen(path), error);
+            else if (status == RER_OK && is_folder(path))
+                status = walk(paths, path, depth + 1, error);
+            free(path);
+        }
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
