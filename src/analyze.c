@@ -8,8 +8,6 @@
 #include "score/score.h"
 #include "score/second_look.h"
 
-#include <math.h>
-#include <string.h>
 #include <sys/resource.h>
 
 static int64_t peak_memory(void)
@@ -67,9 +65,7 @@ static rer_status make_scores(rer_scores *scores, const rer_result *result, rer_
 
 static void free_scores(rer_scores *scores)
 {
-    free(scores->margin);
-    free(scores->removed);
-    free(scores->flipped);
+    RER_FREE_ALL(scores->margin, scores->removed, scores->flipped);
 }
 
 static rer_status score_rows(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
@@ -279,12 +275,10 @@ static rer_status match_classes(int32_t *map, const rer_model *model, const rer_
     rer_status status = rer_labels_match(map, &data->labels, model->names, model->C, error);
     for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
         const char *name = data->labels.names.bytes + data->labels.names.offset[c];
-        char quoted[80];
         if (map[c] < 0)
             status =
                 rer_fail(error, RER_BAD_INPUT, "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
-                         data->features.name, rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)), model->C,
-                         model->names[0]);
+                         data->features.name, RER_QUOTED(name), model->C, model->names[0]);
     }
     return status;
 }

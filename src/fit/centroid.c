@@ -10,9 +10,6 @@
 
 #include "core/tensors.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct centroid_state {
     rer_centroid centroid;
     rer_class_moments moments; /* owns mean, grand and n */
@@ -110,8 +107,7 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
         norm = NULL;
     }
 done:
-    free(u);
-    free(norm);
+    RER_FREE_ALL(u, norm);
     if (status != RER_OK)
         rer_centroid_clear(centroid);
     return status;
@@ -209,10 +205,7 @@ void rer_centroid_clear(rer_centroid *centroid)
 {
     if (!centroid->in_double)
         free(centroid->root_real);
-    free(centroid->root);
-    free(centroid->u);
-    free(centroid->norm);
-    free(centroid->pairs);
+    RER_FREE_ALL(centroid->root, centroid->u, centroid->norm, centroid->pairs);
     centroid->root = NULL;
     centroid->root_real = centroid->u = centroid->norm = centroid->pairs = NULL;
     centroid->rough = false;

@@ -1,7 +1,6 @@
 /* centroid: a class is its mean, errors are taken in the metric of the pooled within-class
  * covariance, and every row is scored by the model without it, in closed form. See centroid.c. */
-#ifndef RER_CENTROID_H
-#define RER_CENTROID_H
+#pragma once
 
 #include "fit/groups.h"
 
@@ -88,5 +87,3 @@ void rer_centroid_model_save(const rer_model *model, rer_tensors *tensors);
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error);
 void rer_centroid_model_free(void *state);
 rer_centroid *rer_centroid_of(void *state); /* the centroid in a state of the functions above */
-
-#endif

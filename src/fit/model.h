@@ -1,6 +1,5 @@
 /* A fitted model, and the table of functions that a reconstructor fills in. */
-#ifndef RER_MODEL_H
-#define RER_MODEL_H
+#pragma once
 
 #include "run/span.h"
 
@@ -66,5 +65,3 @@ extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);
 int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor); /* its rer_reconstructor_kind */
-
-#endif

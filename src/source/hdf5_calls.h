@@ -1,7 +1,6 @@
 /* The calls of HDF5 that we need, looked up when the first .h5 file is opened: linking the library would
  * load some 35 shared objects at every start of the program, whatever it then reads. */
-#ifndef RER_HDF5_CALLS_H
-#define RER_HDF5_CALLS_H
+#pragma once
 
 #include <hdf5.h>
 
@@ -23,5 +22,3 @@ typedef struct rer_hdf5 {
     RER_HDF5_CALLS(CALL)
 #undef CALL
 } rer_hdf5;
-
-#endif

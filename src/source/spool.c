@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -287,10 +285,9 @@ rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error)
         status = gunzip(&opened, name, error);
     if (status == RER_OK && opened.size == 0)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is empty", name);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *bytes = opened;
+    else
         rer_bytes_close(&opened);
-        return status;
-    }
-    *bytes = opened;
-    return RER_OK;
+    return status;
 }
