@@ -142,7 +142,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out", "mode", "column", "error-rates", "json", "quiet", "help", NULL};
+static const char *const accepted[] = {"out",  "mode", "column", "error-rates", "json", "quiet", "spreadsheet-safe",
+                                       "help", NULL};
 
 const cli_command compare_command = {
     .name = "compare",

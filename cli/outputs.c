@@ -72,6 +72,7 @@ static void add_place(places *list, const char *option, const char *path)
 
 static void add_inputs(places *list, const cli_arguments *arguments)
 {
+    bool names_groups = arguments->groups != NULL && strcmp(arguments->groups, "duplicates") != 0;
     for (int i = 0; i < arguments->n_files; i++)
         add_place(list, NULL, arguments->files[i]);
     for (int i = 0; i < arguments->humans.count; i++)
@@ -83,7 +84,7 @@ static void add_inputs(places *list, const cli_arguments *arguments)
     add_place(list, "--features", arguments->features);
     add_place(list, "--human", arguments->human);
     add_place(list, "--subsets", arguments->subsets);
-    add_place(list, "--groups", arguments->groups);
+    add_place(list, "--groups", names_groups ? arguments->groups : NULL);
     add_place(list, "--pred-probs", arguments->pred_probs);
     add_place(list, "--error-rates", arguments->error_rates);
     add_place(list, "--class-embeddings", arguments->class_embeddings);

@@ -119,8 +119,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model",  "errors", "ids",       "images", "texts",
-                                      "class-names", "over",   "threshold", "budget", NULL};
+static const char *const refused[] = {"save-model", "errors",    "ids",    "images",           "texts", "class-names",
+                                      "over",       "threshold", "budget", "spreadsheet-safe", NULL};
 
 const cli_command scale_command = {
     .name = "scale",

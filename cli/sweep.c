@@ -136,7 +136,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors", "ids", "images", "texts", "class-names", "json", NULL};
+static const char *const refused[] = {"save-model", "errors",           "ids", "images", "texts", "class-names",
+                                      "json",       "spreadsheet-safe", NULL};
 
 const cli_command sweep_command = {
     .name = "sweep",

@@ -6,3 +6,7 @@ foreach(name usage outputs places terminal failures signals sweep noise apply sc
     set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
 endforeach()
+# Killed at a thousand moments, in place of thirty.
+add_test(NAME cli.kills COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_signals.py Signals.test_killed)
+set_tests_properties(cli.kills PROPERTIES LABELS "slow;once" ENVIRONMENT
+    "RER_KILLS=1000;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
