@@ -93,7 +93,7 @@ class Terminal(CliCase):
         self.save("names.txt", "\n".join(names) + "\n"), self.save("ids.txt", "".join(f"{evil}{i}\n" for i in range(60)))
         self.save("y.csv", "".join(f"{names[c]}\n" for c in y)), self.save("list.txt", f"{evil}.png\n" * 60)
         self.save("table.csv", f"a,{evil},class\n1,2,3\n")
-        np.savez(self.path("two.npz"), **{evil: X, "b": X})
+        np.savez(self.path("two.npz"), **{"\x1b[31m": X, "b": X})
         self.save("bad.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{evil},keep,,rer:0\n")
         self.save("sum.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{y[0]},keep,,{evil}\n")
         os.makedirs(self.path(evil)), self.save(f"{evil}/summary.json", '{"' + evil + '": ')
