@@ -1,7 +1,9 @@
 /* rer: finds the command and runs it. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command, &compare_command,
                                               &sweep_command,   &noise_command, &bench_command, &apply_command};
@@ -55,8 +57,20 @@ static int run(int argc, char **argv)
     return RER_BAD_USAGE;
 }
 
+/* A standard stream that is closed (>&-) stays lost: no file that is opened later gets its number. */
+static void hold_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    hold_standard_streams();
     signals_start();
     return end_output(run(argc, argv));
 }

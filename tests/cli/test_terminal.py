@@ -72,6 +72,10 @@ class Terminal(CliCase):
             self.assertEqual(done.returncode, 3, arguments)
             self.assertRegex(done.stderr, rb"\Arer: standard output .+\n\Z")
             self.rer(*arguments)
+        closed = subprocess.run([COMMAND, *commands[0], "--out", "new"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: os.close(1), cwd=self.folder)
+        self.assertEqual(closed.returncode, 3, closed.stderr)
+        self.assert_complete("new")
 
     def assert_harmless(self, text):
         for character in text:
