@@ -262,8 +262,9 @@ static rer_status give(rer_result **result, rer_result *made, const rer_dataset 
                        const rer_progress *progress, rer_status status, rer_error *error)
 {
     const rer_outputs *wanted = &outputs->wanted;
+    const rer_model *model = made != NULL ? made->model : NULL;
     if (status == RER_OK && wanted->model != NULL)
-        status = rer_model_stage(&outputs->made[MODEL], made->model, wanted->model, error);
+        status = rer_model_stage(&outputs->made[MODEL], model, wanted->model, error);
     if (status == RER_OK && wanted->folder != NULL)
         status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, error);
     if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(progress))

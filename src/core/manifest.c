@@ -94,8 +94,10 @@ static bool is_ours(int folder, const char *name, const json_t *manifest)
 static rer_status check_entries(rer_writer *names, const char *folder, const json_t *manifest, rer_error *error)
 {
     DIR *opened = opendir(folder);
-    rer_status status = opened != NULL ? RER_OK : rer_output_fail(error, folder, "cannot be read");
     const struct dirent *entry;
+    rer_status status = RER_OK;
+    if (opened == NULL)
+        return rer_output_fail(error, folder, "cannot be read");
     while (status == RER_OK && (entry = readdir(opened)) != NULL) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
@@ -107,8 +109,7 @@ static rer_status check_entries(rer_writer *names, const char *folder, const jso
                               folder, name, manifest != NULL ? "does not list it" : "is missing");
         rer_puts(names, name, "\n");
     }
-    if (opened != NULL)
-        (void)closedir(opened);
+    (void)closedir(opened);
     return status;
 }
 
