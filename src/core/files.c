@@ -8,15 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error)
-{
-    size_t size = strlen(folder) + strlen(name) + 2;
-    rer_status status = rer_allocate(path, (int64_t)size, 1, "a file name", error);
-    if (status == RER_OK)
-        (void)snprintf(*path, size, "%s/%s", folder, name);
-    return status;
-}
-
 rer_status rer_file_write(const char *path, rer_putter *put, const void *what, int which, rer_error *error)
 {
     rer_writer writer;
@@ -62,7 +53,7 @@ rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_err
 
 typedef struct folder_state {
     const rer_folder *folder;
-    const char *path; /* temporary */
+    const rer_output *output;
     rer_manifest_file done[RER_FILES_MOST];
     int count;
 } folder_state;
@@ -78,11 +69,7 @@ static rer_status write_file(folder_state *state, const rer_file *file, const vo
 {
     rer_writer writer;
     rer_output output = {0};
-    char *path = NULL;
-    rer_status status = rer_join_path(&path, state->path, file->name, error);
-    if (status == RER_OK)
-        status = rer_output_create(&output, path, error);
-    free(path);
+    rer_status status = rer_output_create(&output, state->output, file->name, error);
     if (status != RER_OK)
         return status;
     rer_writer_start(&writer, &output, error);
@@ -116,11 +103,10 @@ static bool is_there(const char *path)
 rer_status rer_folder_stage(rer_output *output, const char *path, const rer_folder *folder, rer_error *error)
 {
     rer_output made = {0};
-    folder_state state = {.folder = folder};
+    folder_state state = {.folder = folder, .output = &made};
     rer_status status = rer_check_output(path, folder->command, error);
     if (status == RER_OK)
         status = rer_output_open_folder(&made, path, error);
-    state.path = made.temporary;
     if (status == RER_OK)
         status = write_files(&state, error);
     if (status == RER_OK && is_there(made.path)) /* again: much time may have passed */

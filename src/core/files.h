@@ -12,8 +12,6 @@ rer_status rer_file_write(const char *path, rer_putter *put, const void *what, i
 /* Without the last line's end. free() it. */
 rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_error *error);
 
-rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error); /* free() it */
-
 typedef struct rer_file {
     const char *name;
     rer_putter *put;

@@ -78,12 +78,25 @@ static rer_status open_temporary(rer_output *output, rer_error *error)
     return status == RER_OK ? open_stream(output, fd, error) : status;
 }
 
-rer_status rer_output_create(rer_output *output, const char *path, rer_error *error)
+rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error)
+{
+    size_t size = strlen(folder) + strlen(name) + 2;
+    rer_status status = rer_allocate(path, (int64_t)size, 1, "a file name", error);
+    if (status == RER_OK)
+        (void)snprintf(*path, size, "%s/%s", folder, name);
+    return status;
+}
+
+rer_status rer_output_create(rer_output *output, const rer_output *folder, const char *name, rer_error *error)
 {
     rer_output made = {0};
-    rer_status status = rer_copy_text(&made.path, path, error);
+    char *path = NULL;
+    rer_status status = rer_join_path(&made.path, folder->path, name, error);
+    if (status == RER_OK)
+        status = rer_join_path(&path, folder->temporary, name, error);
     if (status == RER_OK)
         status = open_stream(&made, open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error);
+    free(path);
     if (status == RER_OK)
         *output = made;
     else

@@ -36,8 +36,9 @@ void rer_output_discard(rer_output *output);
 /* An empty folder under a temporary name beside `path`, where files can be made by rer_output_create. The parents of
  * `path` are made where they are missing. */
 rer_status rer_output_open_folder(rer_output *output, const char *path, rer_error *error);
-/* A file under its own name at once: in a folder that is temporary itself. */
-rer_status rer_output_create(rer_output *output, const char *path, rer_error *error);
+/* A file of this name in a folder that is such an output, under its own name at once; messages tell the final one. */
+rer_status rer_output_create(rer_output *output, const rer_output *folder, const char *name, rer_error *error);
+rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error); /* free() it */
 
 /* The name without links of what is there; a copy of `path` where it is not. free() it. */
 rer_status rer_follow(char **real, const char *path, bool is_there, rer_error *error);

@@ -187,7 +187,9 @@ class BadPlaces(CliCase):
         return self.fails(*arguments, preexec_fn=limit)
 
     def test_full_disk(self):
-        self.assertIn("samples.csv", self.limited("--out", "out"))
+        message = self.limited("--out", "out")
+        self.assertIn("out/samples.csv", message)
+        self.assertNotIn(".tmp", message)
         self.assertIn("errors.npy", self.limited("--errors", "errors.npy"))
         self.rer("analyze", self.X, self.y, "--out", "old", "--details")
         old = {name: self.load(self.path("old", name)) for name in os.listdir(self.path("old"))}
