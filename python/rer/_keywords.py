@@ -33,14 +33,14 @@ def _default(text: str, is_flag: bool) -> object:
 
 
 # As cli/*.c have it (a test compares): what of the table a command has no use for, or all that it has.
-_REFUSED = {"scale": ("threshold", "budget")}
+_REFUSED = {"scale": ("threshold", "budget", "spreadsheet-safe")}
 _ACCEPTED = {
     "noise": ("type", "rate", "threads", "memory", "seed"),
     "bench": (
         *("noise", "rates", "seeds", "bootstrap"),
         *("features", "drop-invalid", "threads", "memory", "seed"),
     ),
-    "compare": ("mode",),
+    "compare": ("mode", "spreadsheet-safe"),
 }
 
 
@@ -61,7 +61,7 @@ def table(command: str = "analyze") -> dict[str, Option]:
 
 
 # The options that still mean something when a model is there already.
-SCORE_OPTIONS = ("threshold", "budget", "features", "drop_invalid", "threads", "memory")
+SCORE_OPTIONS = ("threshold", "budget", "features", "drop_invalid", "spreadsheet_safe", "threads", "memory")
 
 
 def _text(keyword: str, value: object, is_flag: bool) -> str:

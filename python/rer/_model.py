@@ -67,7 +67,8 @@ class Model:
     ) -> Result:
         """Judges rows as new ones: nothing is left out of the classes. Rows without a label get one suggested.
 
-        Of the options only threshold, budget, features, drop_invalid, threads and memory apply here.
+        Of the options only threshold, budget, features, drop_invalid, spreadsheet_safe, threads and memory
+        apply here.
         """
         settings = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
         source = make_dataset(

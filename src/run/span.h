@@ -1,7 +1,6 @@
 /* Rows in coordinates of the space that they span, where they are few and wide. All that whitening, distances and
  * lengths say is the same there, in N dimensions instead of D. */
-#ifndef RER_SPAN_H
-#define RER_SPAN_H
+#pragma once
 
 #include "run/run.h"
 
@@ -20,5 +19,3 @@ void rer_span_free(rer_span *span);
 /* From now on the run's rows are [N, rank + 1]: their coordinates, and last how long the part of a row is that lies
  * outside; 0 for the rows that the span was made of (`within`). */
 rer_status rer_span_enter(rer_run *run, const rer_span *span, bool within, rer_error *error);
-
-#endif
