@@ -8,7 +8,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel format install clean packages
+.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel dist format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
+	@echo 'make dist      the sources as a tarball, in $(BUILD)/dist: the same bytes each time'
 	@echo 'make lint      form of the sources, and who includes whom'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
@@ -57,6 +58,9 @@ wheel:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
 	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
+
+dist:
+	@scripts/dist.sh $(BUILD)/dist
 
 bench-detection: build
 	@python3 bench/detection_table.py --rer $(BUILD)/cli/rer
