@@ -45,12 +45,13 @@ void print_command_help(const cli_command *command, const rer_options *options)
     printf("examples: %s%s%s\n", command->examples[0], on_one_line ? ";  " : "\n          ", command->examples[1]);
 }
 
-void print_help(const cli_command *const *commands, int count)
+void print_help(void)
 {
+    const cli_command *command;
     puts("rer finds wrong labels and measures how hard a labelled data set is.\n");
     puts("usage: rer COMMAND ... (rer COMMAND --help says more)\n");
-    for (int i = 0; i < count; i++)
-        printf("  rer %s %s\n      %s\n", commands[i]->name, commands[i]->usage, commands[i]->purpose);
+    for (int i = 0; (command = command_at(i)) != NULL; i++)
+        printf("  rer %s %s\n      %s\n", command->name, command->usage, command->purpose);
     puts("\n  rer --help, rer --version\n");
     puts("Exit codes: 0 done, 1 bad input, 2 bad usage, 3 system (memory, disk, permission),");
     puts("130 and 143 interrupted.");
