@@ -8,7 +8,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel dist format install clean packages
+.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel dist deb format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -19,8 +19,9 @@ help:
 	@echo 'make test-all  both, and the slow tests: detection bars, speed, longer fuzzing, valgrind'
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
-	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
+	@echo 'make wheel     the Python package as a wheel for any recent Linux and as sources, in $(BUILD)/wheel'
 	@echo 'make dist      the sources as a tarball, in $(BUILD)/dist: the same bytes each time'
+	@echo 'make deb       Debian packages of it, in $(BUILD)/deb'
 	@echo 'make lint      form of the sources, and who includes whom'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
@@ -61,6 +62,10 @@ wheel:
 
 dist:
 	@scripts/dist.sh $(BUILD)/dist
+
+deb:
+	@scripts/install-packages.sh build deb
+	@scripts/deb.sh $(BUILD)/deb
 
 bench-detection: build
 	@python3 bench/detection_table.py --rer $(BUILD)/cli/rer

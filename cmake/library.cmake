@@ -78,6 +78,16 @@ set(RER_INTERFACE_SINCE 0.2)
 set_target_properties(rer PROPERTIES VERSION ${RER_INTERFACE}.${PROJECT_VERSION} SOVERSION ${RER_INTERFACE}
                       LINK_DEPENDS ${RER_EXPORTS})
 
+# What the command and the Python package are linked with: by themselves they need no other file.
+set(RER_LIBRARY rer_static)
+if(RER_LINK_SHARED)
+    set(RER_LIBRARY rer_shared)
+    add_library(rer_shared INTERFACE) # compiled as the rest, but the library's own parts are its own business
+    target_link_libraries(rer_shared INTERFACE rer m)
+    target_compile_definitions(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_DEFINITIONS>)
+    target_compile_options(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_OPTIONS>)
+endif()
+
 # Installation: library, headers, find_package(rer), pkg-config, man page. The command has its own in cli/.
 include(CMakePackageConfigHelpers)
 set(RER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/rer)

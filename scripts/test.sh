@@ -33,7 +33,7 @@ excluded="$excluded|$not_now"
 
 packages=(build demo test)
 ! wants deep || packages+=(test-deep)
-! wants slow || packages+=(test-all)
+! wants slow || packages+=(test-all deb deb-test)
 scripts/install-packages.sh "${packages[@]}" || exit
 scripts/venv.sh "$build/venv" scripts/requirements-test.txt || exit
 ! wants test || scripts/venv.sh "$build/venv-package" scripts/requirements-package.txt || exit
