@@ -90,6 +90,8 @@ if wants slow; then
     memcheck="valgrind;-q;--error-exitcode=99;--leak-check=full" # for values that were never set; the rest is asan's
     suite valgrind "$build/valgrind" "once|$excluded" -R '^(core|source|report|judge)\.' -- \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$memcheck" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    printf '\n== hostile ==\n'
+    make --no-print-directory BUILD="$build" SECONDS=120 hostile || unrun+=(hostile)
     printf '\n== bench ==\n'
     make --no-print-directory BUILD="$build" bench || unrun+=(bench)
 fi

@@ -1,6 +1,7 @@
 /* Lets one call of the C library fail, for hostile.py; loaded by LD_PRELOAD:
  *     RER_FAULT=NAME:N:ERRNO    the Nth call of NAME fails with that number; `allocate` is any allocation
- * Calls on the standard streams are left alone: what is lost there has tests of its own. */
+ * open has a third argument here whether it was given or not, which is harmless where it is not used. Calls on the
+ * standard streams are left alone: what is lost there has tests of its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 static char wanted[32];
 static int at, number;
@@ -33,30 +33,45 @@ static int fails(const char *name)
 }
 
 /* result NAME(parameters): the real one with these arguments, or its value for a failure. */
-#define PASS_ON(result, name, parameters, arguments, failure)                                                          \
+#define PASS_ON(result, name, call, parameters, arguments, failure)                                                    \
+    result name parameters;                                                                                            \
     result name parameters                                                                                             \
     {                                                                                                                  \
         static result(*real) parameters;                                                                               \
-        if (fails(#name))                                                                                              \
+        if (fails(call))                                                                                               \
             return failure;                                                                                            \
         if (real == NULL)                                                                                              \
             *(void **)&real = dlsym(RTLD_NEXT, #name);                                                                 \
         return real arguments;                                                                                         \
     }
 
-PASS_ON(ssize_t, pwrite, (int fd, const void *bytes, size_t size, off_t place), (fd, bytes, size, place), -1)
-PASS_ON(ssize_t, read, (int fd, void *bytes, size_t size), (fd, bytes, size), -1)
-PASS_ON(ssize_t, pread, (int fd, void *bytes, size_t size, off_t place), (fd, bytes, size, place), -1)
-PASS_ON(int, fsync, (int fd), (fd), -1)
-PASS_ON(int, ftruncate, (int fd, off_t size), (fd, size), -1)
-PASS_ON(int, rename, (const char *from, const char *to), (from, to), -1)
-PASS_ON(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
-PASS_ON(int, unlink, (const char *path), (path), -1)
-PASS_ON(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
-PASS_ON(int, fflush, (FILE * stream), (stream), EOF)
-PASS_ON(size_t, fwrite, (const void *bytes, size_t size, size_t count, FILE *stream), (bytes, size, count, stream), 0)
-PASS_ON(void *, mmap, (void *place, size_t size, int protection, int flags, int fd, off_t from),
-        (place, size, protection, flags, fd, from), MAP_FAILED)
+/* Under both names that a program may be linked with. */
+#define PASS_ON_BOTH(result, name, parameters, arguments, failure)                                                     \
+    PASS_ON(result, name, #name, parameters, arguments, failure)                                                       \
+    PASS_ON(result, name##64, #name, parameters, arguments, failure)
+
+PASS_ON_BOTH(ssize_t, pwrite, (int fd, const void *bytes, size_t size, off_t place), (fd, bytes, size, place), -1)
+PASS_ON_BOTH(ssize_t, pread, (int fd, void *bytes, size_t size, off_t place), (fd, bytes, size, place), -1)
+PASS_ON_BOTH(int, ftruncate, (int fd, off_t size), (fd, size), -1)
+PASS_ON_BOTH(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode), -1)
+PASS_ON_BOTH(int, openat, (int folder, const char *path, int flags, mode_t mode), (folder, path, flags, mode), -1)
+PASS_ON_BOTH(void *, mmap, (void *place, size_t size, int protection, int flags, int fd, off_t from),
+             (place, size, protection, flags, fd, from), MAP_FAILED)
+PASS_ON(ssize_t, read, "read", (int fd, void *bytes, size_t size), (fd, bytes, size), -1)
+PASS_ON(int, fsync, "fsync", (int fd), (fd), -1)
+PASS_ON(int, rename, "rename", (const char *from, const char *to), (from, to), -1)
+PASS_ON(int, renameat2, "rename", (int a, const char *from, int b, const char *to, unsigned flags),
+        (a, from, b, to, flags), -1)
+PASS_ON(int, mkdir, "mkdir", (const char *path, mode_t mode), (path, mode), -1)
+PASS_ON(char *, mkdtemp, "mkdir", (char *path), (path), NULL)
+PASS_ON(int, unlink, "unlink", (const char *path), (path), -1)
+PASS_ON(FILE *, fdopen, "fdopen", (int fd, const char *mode), (fd, mode), NULL)
+PASS_ON(int, fflush, "fflush", (FILE * stream), (stream), EOF)
+PASS_ON(size_t, fwrite, "fwrite", (const void *bytes, size_t size, size_t count, FILE *stream),
+        (bytes, size, count, stream), 0)
+
+ssize_t write(int fd, const void *bytes, size_t size);
+int close(int fd);
 
 ssize_t write(int fd, const void *bytes, size_t size)
 {

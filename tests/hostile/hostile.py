@@ -16,6 +16,7 @@ how many there are on the time. A damaged file that failed is kept in --kept, wi
 """
 import argparse
 import concurrent.futures
+import errno
 import gzip
 import io
 import itertools
@@ -92,10 +93,9 @@ def make_inputs(folder, rer):
         (folder / name).write_bytes(content)
     subprocess.run([rer, *analyze("--out", "run", "--save-model", "model")], cwd=folder, check=True)
     subprocess.run([rer, *analyze("--out", "other", "--seed", "1", "--normalize", "unit")], cwd=folder, check=True)
-    made_for = next(word for word in (folder / "run" / "report.html").read_text().split('"') if word.startswith("rer:")
-                    and len(word) == 20)
+    made_for = "rer:" + json.loads((folder / "run" / "summary.json").read_text())["checksums"]["labels"]
     decisions = [("index", "given_label", "decision", "new_label", "labels_checksum")]
-    decisions += [(i, y[i], *choice, made_for) for i, choice in enumerate((("keep", ""), ("fix", 2), ("drop", ""))) ]
+    decisions += [(i, y[i], *choice, made_for) for i, choice in enumerate((("keep", ""), ("fix", 2), ("drop", "")))]
     groups = [f"g{i // 4}" for i in range(ROWS)]
     probabilities = np.full((ROWS, CLASSES), .1, "f4")
     probabilities[np.arange(ROWS), y] = .8
@@ -143,8 +143,14 @@ def make_inputs(folder, rer):
     for kind, options in (("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("WEBP", {})):
         name = " ".join(["picture,", kind, *options])
         kinds[name] = ("p", picture(kind, **options), shown("--images", "pictures.txt"))
+    (folder / "three.txt").write_bytes(b"a\na\nb\n")
     for seed in sorted((CORPUS / "h5").glob("*")):
-        kinds[f"hdf5, {seed.name}"] = ("x.h5", seed.read_bytes(), ["analyze", "x.h5:/x", "--clusters", "2", "--quiet"])
+        kinds[f"hdf5, {seed.name}"] = ("x.h5", seed.read_bytes(), ["analyze", "x.h5:/x", "three.txt", "--threads", "1", "--quiet"])
+    for kind, (name, whole, arguments) in kinds.items():
+        (folder / name).write_bytes(whole)
+        status, message = run([rer, *arguments], folder, True)
+        if status != 0:
+            sys.exit(f"{kind}: even undamaged, {' '.join(arguments)} ends with {status}: {message.decode()}")
     return kinds
 
 
@@ -157,7 +163,7 @@ def damage(whole, chance):
         at = chance.randrange(len(data) + 1) if chance.random() < .5 else chance.randrange(min(len(data), 128) + 1)
         length = chance.choice((1, 2, 4, 8, 64, len(data) // 4))
         other = chance.randrange(len(data) + 1)
-        change = chance.randrange(7)
+        change = chance.choice((0, 0, 0, 1, 1, 1, 2, 2, 3, 4, 5, 6))
         if change <= 1 and at < len(data):
             data[at] = chance.randrange(256) if change else data[at] ^ 1 << chance.randrange(8)
         elif change == 2:
@@ -264,9 +270,10 @@ class Replacement:
     def __init__(self, folder, settings):
         self.folder, self.rer = folder, settings.rer
         X, y = made_data()
-        (folder / "X.npy").write_bytes(npy(X))
+        (folder / "X.npy").write_bytes(gzip.compress(npy(X)))  # by its first bytes: is unpacked, not mapped
         (folder / "y.npy").write_bytes(npy(y))
-        self.commands = [[self.rer, *analyze("--out", "out", "--normalize", way)] for way in ("unit", "whiten")]
+        self.commands = [[self.rer, *analyze("--out", "out", "--normalize", way, "--errors", "errors.npy", "--save-model",
+                                             "model")] for way in ("unit", "whiten")]
         self.versions = []
         for command in self.commands:
             subprocess.run(command, cwd=folder, check=True)
@@ -299,8 +306,10 @@ def kills(folder, settings, table, seconds):
         table.add("kills", 0 if state != "a mixture" else state, "SIGKILL")
 
 
-CALLS = {"write": 28, "pwrite": 28, "fwrite": 28, "fflush": 28, "fsync": 5, "close": 5, "ftruncate": 28, "rename": 28, "mkdir": 13,
-         "unlink": 13, "fopen": 13, "read": 5, "pread": 5, "mmap": 12, "allocate": 12}  # ENOSPC, EIO, EACCES, ENOMEM
+CALLS = {"open": errno.EACCES, "openat": errno.EACCES, "read": errno.EIO, "pread": errno.EIO, "mmap": errno.ENOMEM,
+         "allocate": errno.ENOMEM, "write": errno.ENOSPC, "pwrite": errno.ENOSPC, "fdopen": errno.ENOMEM, "fwrite": errno.ENOSPC,
+         "fflush": errno.ENOSPC, "ftruncate": errno.ENOSPC, "fsync": errno.EIO, "close": errno.EIO, "mkdir": errno.EACCES,
+         "rename": errno.ENOSPC, "unlink": errno.EACCES}
 
 
 def faults(folder, settings, table, seconds):
