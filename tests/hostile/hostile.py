@@ -31,6 +31,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -85,7 +86,7 @@ def analyze(*more):
 
 
 def make_inputs(folder, rer):
-    """Writes the files that stay whole; returns kind -> (name, whole bytes, arguments), and per kind its file is damaged."""
+    """Writes the files that stay whole; returns kind -> (the file to damage, its whole contents, the arguments)."""
     X, y = made_data()
     words = np.array(["cat", "dog", "owl"])[y]
     pixels = np.random.default_rng(1).integers(0, 256, (ROWS, 12, 10), "u1")
@@ -199,9 +200,13 @@ class Table:
     """Outcomes of each kind."""
 
     def __init__(self):
-        self.counts, self.failures = {}, []
+        self.counts, self.failures, self.lock = {}, [], threading.Lock()
 
     def add(self, kind, outcome, command="", message=b""):
+        with self.lock:
+            return self.count(kind, outcome, command, message)
+
+    def count(self, kind, outcome, command, message):
         row = self.counts.setdefault(kind, {"tried": 0, 0: 0, 1: 0, 3: 0, "failed": 0})
         right = outcome in RIGHT and (outcome == 0 or message.startswith(b"rer: "))
         row["tried"] += 1
@@ -226,7 +231,7 @@ def try_damaged(kind, number, templates, settings, table):
     limited = number // settings.jobs % 2 == 1
     command = [settings.rer if limited else settings.asan, *arguments]
     outcome, message = run(command, folder, limited)
-    if not table.add(f"{kind}", outcome, " ".join(command), message) and settings.kept:
+    if not table.add(kind, outcome, " ".join(command), message) and settings.kept:
         kept = pathlib.Path(settings.kept)
         kept.mkdir(parents=True, exist_ok=True)
         shutil.copy(folder / name, kept / f"{kind.replace(' ', '_').replace('/', '_')}-{number}")
