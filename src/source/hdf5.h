@@ -47,6 +47,7 @@ void rer_h5_end(rer_h5 *h5, rer_h5_piece *piece);
 rer_h5_piece rer_h5_part(rer_h5_piece *piece, uint64_t size); /* the next bytes, as a piece */
 uint64_t rer_h5_number(rer_h5_piece *piece, int64_t bytes);   /* little endian */
 uint64_t rer_h5_address(const rer_h5 *h5, rer_h5_piece *piece);
+uint64_t rer_h5_all_ones(int32_t bytes); /* which means "none", or "without end" */
 uint64_t rer_h5_length(const rer_h5 *h5, rer_h5_piece *piece);
 void rer_h5_skip(rer_h5_piece *piece, uint64_t bytes);
 

@@ -97,21 +97,20 @@ typedef struct band {
     decoding d;
 } band;
 
-/* count [rank] items of the chunk, run by run along the last axis. */
-static void copy_box(const band *b, const int64_t *count, const unsigned char *from, unsigned char *to)
+/* `count` items along each axis, run by run of the last one. */
+static void copy_box(const band *b, const int64_t *count, int64_t run, const unsigned char *from, unsigned char *to)
 {
-    int32_t last = b->chunks->rank - 1;
     int64_t runs = 1;
-    for (int32_t i = 0; i < last; i++)
+    for (int32_t i = 0; i < RER_RANK_MAX; i++)
         runs *= count[i];
-    for (int64_t run = 0; run < runs; run++) {
-        int64_t from_at = 0, to_at = 0, rest = run;
-        for (int32_t i = last - 1; i >= 0; i--) {
+    for (int64_t k = 0; k < runs; k++) {
+        int64_t from_at = 0, to_at = 0, rest = k;
+        for (int32_t i = RER_RANK_MAX - 1; i >= 0; i--) {
             from_at += rest % count[i] * b->chunk_step[i];
             to_at += rest % count[i] * b->array_step[i];
             rest /= count[i];
         }
-        memcpy(to + to_at, from + from_at, (size_t)(count[last] * b->item));
+        memcpy(to + to_at, from + from_at, (size_t)(run * b->item));
     }
 }
 
@@ -119,7 +118,7 @@ static void copy_box(const band *b, const int64_t *count, const unsigned char *f
 static void place_chunk(const band *b, int64_t number)
 {
     const rer_h5_set *set = b->chunks->set;
-    int64_t count[RER_RANK_MAX], rest = number;
+    int64_t count[RER_RANK_MAX] = {1, 1, 1, 1}, rest = number;
     unsigned char *to = b->rows;
     for (int32_t i = b->chunks->rank - 1; i >= 0; i--) {
         int64_t first = rest % b->chunks->count[i] * set->chunk[i];
@@ -127,7 +126,9 @@ static void place_chunk(const band *b, int64_t number)
         to += i > 0 ? first * b->array_step[i] : 0;
         rest /= b->chunks->count[i];
     }
-    copy_box(b, count, b->d.from, to);
+    int64_t run = count[b->chunks->rank - 1];
+    count[b->chunks->rank - 1] = 1;
+    copy_box(b, count, run, b->d.from, to);
 }
 
 static void read_chunk(rer_h5 *h5, band *b, int64_t number)

@@ -40,10 +40,15 @@ uint64_t rer_h5_length(const rer_h5 *h5, rer_h5_piece *piece)
     return rer_h5_number(piece, h5->length_size);
 }
 
+uint64_t rer_h5_all_ones(int32_t bytes)
+{
+    return bytes < 8 ? ((uint64_t)1 << 8 * bytes) - 1 : UINT64_MAX;
+}
+
 uint64_t rer_h5_address(const rer_h5 *h5, rer_h5_piece *piece)
 {
     uint64_t address = rer_h5_number(piece, h5->address_size);
-    return address == UINT64_MAX >> (64 - 8 * h5->address_size) ? RER_H5_NOWHERE : address;
+    return address == rer_h5_all_ones(h5->address_size) ? RER_H5_NOWHERE : address;
 }
 
 rer_h5_piece rer_h5_part(rer_h5_piece *piece, uint64_t size)
@@ -170,8 +175,6 @@ static void check_superblock(rer_h5 *h5, uint64_t version, uint64_t flags)
         rer_h5_fail(h5, "damaged: addresses of %d and lengths of %d bytes", h5->address_size, h5->length_size);
     else if (version == 3 && (flags & 1) != 0)
         rer_h5_fail(h5, "is being written, or its writer did not close it (h5clear -s mends that)");
-    if (h5->status != RER_OK)
-        h5->address_size = h5->length_size = 8; /* whatever is still asked for, in vain */
 }
 
 void rer_h5_start(rer_h5 *h5)

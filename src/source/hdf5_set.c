@@ -26,7 +26,7 @@ static void read_space(rer_h5 *h5, rer_h5_set *set, rer_h5_piece *body)
         set->most[i] = set->array->shape[i] = as_size(rer_h5_length(h5, body));
     for (uint64_t i = 0; i < rank && (flags & 1) != 0; i++) {
         uint64_t most = rer_h5_length(h5, body);
-        bool has_end = most != UINT64_MAX >> (64 - 8 * h5->length_size);
+        bool has_end = most != rer_h5_all_ones(h5->length_size);
         set->most[i] = has_end ? as_size(most) : INT64_MAX;
     }
 }

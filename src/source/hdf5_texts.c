@@ -126,9 +126,11 @@ static object text_of(rer_h5 *h5, const directory *d, const references *all, int
         return wanted;
     if (d->count > 0)
         found = bsearch(&wanted, d->list, (size_t)d->count, sizeof wanted, by_address);
-    if (found == NULL || r.length > (uint64_t)found->size)
+    if (found == NULL || r.length > (uint64_t)found->size) {
         rer_h5_fail(h5, "damaged: row %lld (from 0): its text is not in the heap", (long long)row);
-    else if (r.length > TEXT_MAX)
+        return wanted;
+    }
+    if (r.length > TEXT_MAX)
         rer_h5_fail(h5, "row %lld (from 0): a text of %llu bytes is longer than %d", (long long)row,
                     (unsigned long long)r.length, TEXT_MAX);
     if (h5->status != RER_OK)

@@ -1,6 +1,7 @@
 """HDF5 files as h5py writes them, in every layout and version of the format: the same numbers as from .npy, and a
 clear word for what is not read. The checksums in summary.json are those of the numbers as they are stored."""
 import ctypes
+import struct
 import subprocess
 import unittest
 
@@ -141,6 +142,46 @@ class Layouts(Hdf5Case):
             self.assert_same("x.h5", X)
             self.assert_same("x.h5", X, "edges")
 
+    def as_version_2(self, name):
+        """The file with the layout of its data set X as HDF5 1.4 wrote it, in a new object header at the end."""
+        with h5py.File(self.path(name)) as file:
+            address, rank = h5py.h5o.get_info(file["X"].id).addr, file["X"].ndim
+        whole = bytearray(self.load(self.path(name)))
+        blocks, messages = [(address + 16, struct.unpack_from("<I", whole, address + 8)[0])], []
+        for start, size in blocks:
+            at = start
+            while at < start + size:
+                kind, length, flags = struct.unpack_from("<HHB", whole, at)
+                body = bytes(whole[at + 8:at + 8 + length])
+                if kind == 16:
+                    blocks.append(struct.unpack("<QQ", body))
+                elif kind == 8:
+                    chunked = body[1] == 2
+                    place = body[3:11] if chunked else body[2:10]
+                    shape = body[11:11 + 4 * body[2]] if chunked else bytes(4 * rank)
+                    body = bytes([2, len(shape) // 4, body[1], 0, 0, 0, 0, 0]) + place + shape
+                    body += bytes(-len(body) % 8)
+                if kind not in (0, 16):
+                    messages.append(struct.pack("<HHB3x", kind, len(body), flags) + body)
+                at += 8 + length
+        whole += bytes(-len(whole) % 8)
+        old, new = struct.pack("<Q", address), struct.pack("<Q", len(whole))
+        self.assertEqual(whole.count(old), 1)
+        whole = whole.replace(old, new)
+        whole += struct.pack("<BxHIIxxxx", 1, len(messages), 1, sum(map(len, messages))) + b"".join(messages)
+        whole[40:48] = struct.pack("<Q", len(whole))  # the end of the file
+        self.save(name, bytes(whole))
+
+    def test_old_layouts(self):
+        X, _ = clusters(n=60)
+        for options in ({}, {"chunks": (7, 3), "compression": "gzip"}):
+            with self.write("x.h5") as file:
+                file.create_dataset("X", data=X, **options)
+            self.as_version_2("x.h5")
+            with h5py.File(self.path("x.h5")) as file:
+                np.testing.assert_array_equal(file["X"], X)  # the library takes it for what it is
+            self.assert_same("x.h5", X)
+
     def test_labels(self):
         X, y = clusters(n=60)
         words = np.array(["dog", "a long, long name of a class", "\u00e4"])[y]
@@ -237,6 +278,42 @@ class Refused(Hdf5Case):
                               ("offset", "(scale-offset)"), ("lists", "(variable lengths) are not read"),
                               ("five", "5 axes"), ("dense/3", "in a heap, which is not read")):
             self.refused(f"x.h5:{member}", words)
+
+    def test_chunks_on_each_other(self):
+        """All entries of the index lead to one large chunk: a small file would become a very large one."""
+        X = np.zeros((200, 50_000), "u1")
+        X[0] = np.random.default_rng(0).integers(0, 256, 50_000)
+        with self.write("x.h5") as file:
+            made = file.create_dataset("X", data=X, chunks=(1, 50_000), compression="gzip")
+            chunks = [made.id.get_chunk_info(i) for i in range(200)]
+        whole = self.load(self.path("x.h5"))
+        entry = lambda chunk, data: struct.pack("<IIQQQQ", data.size, 0, *chunk.chunk_offset, 0, data.byte_offset)
+        for chunk in chunks:
+            whole = whole.replace(entry(chunk, chunk), entry(chunk, chunks[0]))
+        self.save("x.h5", whole)
+        with h5py.File(self.path("x.h5")) as file:
+            np.testing.assert_array_equal(file["X"][7], X[0])  # which it is to the library
+        self.refused("x.h5", "its chunks lie on each other")
+
+    def test_tree_that_explodes(self):
+        """Nodes that lead to the same node again and again, on eight levels: 50^8 ways."""
+        with self.write("x.h5") as file:
+            file.create_dataset("X", data=self.values, chunks=(20, 8))
+        whole = bytearray(self.load(self.path("x.h5")))
+        leaf = whole.rindex(b"TREE")
+        self.assertEqual(whole[leaf + 4:leaf + 6], b"\1\0")  # chunks, level 0
+        self.assertEqual(whole.count(struct.pack("<Q", leaf)), 1)
+        below = leaf
+        for level in range(1, 9):
+            node = b"TREE" + struct.pack("<BBHqq", 1, level, 50, -1, -1)
+            node += 50 * (struct.pack("<IIQQQ", 640, 0, 0, 0, 0) + struct.pack("<Q", below))
+            below = len(whole)
+            whole += node
+        layout = whole.index(struct.pack("<Q", leaf))
+        whole[layout:layout + 8] = struct.pack("<Q", below)
+        whole[40:48] = struct.pack("<Q", len(whole))
+        self.save("x.h5", bytes(whole))
+        self.refused("x.h5", "in a circle")
 
     def test_cut_anywhere(self):
         with self.write("x.h5") as file:
