@@ -41,7 +41,7 @@ target_link_libraries(rer_objects PUBLIC rer_settings)
 # The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
 function(add_kernels isa)
     add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c
-                src/backend/cpu/kernels_channel.c)
+                src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_coarse.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
     target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})
@@ -52,7 +52,9 @@ set_source_files_properties(src/backend/cpu/kernels_channel.c PROPERTIES COMPILE
 add_kernels(baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_kernels(avx2 -mavx2 -mfma -mf16c)
-    add_kernels(avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c -mprefer-vector-width=512)
+    set(RER_AVX512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mf16c -mprefer-vector-width=512)
+    add_kernels(avx512 ${RER_AVX512})
+    add_kernels(avx512vnni ${RER_AVX512} -mavx512vnni)
     target_compile_definitions(rer_settings INTERFACE RER_X86)
 endif()
 

@@ -74,7 +74,44 @@ typedef struct rer_channel_kernels {
     double (*flows)(float *z, float *room, const rer_channel_row *row, int64_t n);
     /* out [4, 4] = a[i] . b[k], rows of n: the same bits for a pair whatever the other rows are */
     void (*products)(float *out, const float *const *a, const float *const *b, int64_t n);
+    /* out [4] = a . b[k], with the bits that products gives them */
+    void (*row_products)(float *out, const float *a, const float *const *b, int64_t n);
 } rer_channel_kernels;
+
+/* Rows of unit length (or 0) in eight bits: x = unit q + off, |off| <= error. Since
+ *     x.y <= unit_x unit_y q_x.q_y + error_x + (1 + error_x) error_y
+ * most rows are known to be far from x without computing how far. */
+#define RER_COARSE_ROWS 16                        /* at a time */
+#define RER_COARSE_BYTES(n) (((n) + 3) / 4 * 4)   /* of a row */
+#define RER_COARSE_MOST (INT32_MAX / (127 * 128)) /* values of a row, which fit the sums */
+
+typedef struct rer_coarse_scale {
+    float unit, error;
+    int32_t sum; /* of q */
+} rer_coarse_scale;
+
+typedef struct rer_coarse_asking {
+    const uint8_t *q; /* [RER_COARSE_BYTES] q + 128 */
+    float unit, error;
+} rer_coarse_asking;
+
+typedef struct rer_coarse_pack {
+    const int8_t *q;           /* [RER_COARSE_BYTES / 4, RER_COARSE_ROWS, 4] */
+    const int32_t *start;      /* [RER_COARSE_ROWS] -128 sum of q */
+    const float *unit, *error; /* [RER_COARSE_ROWS] */
+} rer_coarse_pack;
+
+/* Where the processor is fast at it; else NULL. */
+typedef struct rer_coarse_kernels {
+    rer_coarse_scale (*coarsen)(int8_t *q, const float *x, int64_t n);
+    /* most [RER_COARSE_ROWS asking, RER_COARSE_ROWS], rows `stride` apart: bounds of the products with a pack */
+    void (*bounds)(float *most, int64_t stride, const rer_coarse_asking *asking, const rer_coarse_pack *pack,
+                   int64_t n);
+    /* Of n numbers about the rank-th largest, not larger than that; both of these: n a multiple of RER_COARSE_ROWS */
+    float (*level)(const float *most, int64_t n, int rank);
+    /* at: the k < n with from <= most[k] < below, ascending; returns how many */
+    int64_t (*between)(int32_t *at, const float *most, float from, float below, int64_t n);
+} rer_coarse_kernels;
 
 /* Vector kernels, compiled for each instruction set. */
 typedef struct rer_kernels {
@@ -118,6 +155,7 @@ typedef struct rer_kernels {
     double (*softmax)(float *z, const float *bias, int64_t n);
     const rer_network_kernels *network;
     const rer_channel_kernels *channel;
+    const rer_coarse_kernels *coarse;
 } rer_kernels;
 
 /* Entries that lost more than this factor to cancellation are recomputed directly. */

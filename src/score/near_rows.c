@@ -1,18 +1,23 @@
 /* The search, a stretch of rows at a time:
  *   1. the stretch is read, centred and scaled to unit length (in parallel by blocks), and sorted by class;
  *   2. class by class, products of its rows with the rows that ask for that class (in parallel by pieces of
- *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b.
+ *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b. Where the processor is fast at it, only of those
+ *      rows that are not known to be too far by their eight-bit likeness (coarse_rows.h).
  * A product has the same bits whatever it is computed together with (rer_channel_kernels.products), and candidates
  * are strictly ordered: lists do not depend on threads, memory, or where the rows lie. */
 #include "score/near_rows.h"
 
+#include "score/coarse_rows.h"
+
 #include "core/random.h"
+#include "core/scratch.h"
 #include "run/passes.h"
 
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (16 << 20)
+#define STRETCH_BYTES (32 << 20)
+#define MANY 128 /* rows of which the likeliest are worth looking for first */
 #define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
@@ -27,6 +32,7 @@ typedef struct near_pass {
     const rer_run *run;
     int64_t *ask_start; /* [C + 1] of each class in ... */
     int64_t *asked;     /* ... query * slots + slot */
+    float *bar;         /* and the products below which rows are too far for both lists of that place */
     int64_t blocks;     /* of a stretch */
     int64_t first;      /* block of the stretch under way */
     float *x;           /* [blocks RER_BLOCK, D] its witnesses */
@@ -35,6 +41,8 @@ typedef struct near_pass {
     int32_t *order;     /* ... places in x */
     near_item *items;   /* [n_items] of the stretch */
     int64_t n_items, capacity;
+    rer_coarse_rows coarse; /* of the stretch, in `order` */
+    int64_t scratch;        /* of an item */
 } near_pass;
 
 void rer_near_unit(float *unit, const float *x, double scale, const double *center, int64_t D,
@@ -129,26 +137,86 @@ static bool is_same_group(const rer_run *run, int64_t a, int64_t b)
     return run->groups != NULL && run->groups[a] >= 0 && run->groups[a] == run->groups[b];
 }
 
-static void offer(const near_pass *pass, int64_t place, int64_t row, float product)
+/* To the place asked[ask]. */
+static void offer(const near_pass *pass, int64_t ask, int64_t row, float product)
 {
     rer_near *near = pass->near;
+    int64_t place = pass->asked[ask], asking = near->row[place / near->slots], whole = pass->run->first_row + row;
     rer_neighbor *list = near->list + place * RER_NEAR_KEPT;
     float *trusted = near->trusted + place * RER_NEAR, distance = 2 - 2 * product;
-    int64_t asking = near->row[place / near->slots], whole = pass->run->first_row + row;
     distance = distance > 0 ? distance : 0;
     if (asking == whole || is_same_group(pass->run, asking, row))
         return;
     (void)rer_keep_nearest(list, RER_NEAR_KEPT, RER_NEAR_KEPT, (rer_neighbor){distance, (int32_t)whole});
     if (pass->witnesses->doubted[row] == 0)
         keep_distance(trusted, distance);
+    pass->bar[ask] = 1 - fmaxf(list[RER_NEAR_KEPT - 1].distance, trusted[RER_NEAR - 1]) / 2;
 }
 
-/* Products below it are too far for both lists of a place. */
-static float bar_of(const rer_near *near, int64_t place)
+typedef struct coarse_scratch {
+    float *most; /* [RER_COARSE_ROWS, RER_COARSE_CHUNK] */
+    int32_t *at; /* [RER_COARSE_CHUNK] */
+} coarse_scratch;
+
+static coarse_scratch lay_out(rer_scratch *scratch)
 {
-    float kept = near->list[place * RER_NEAR_KEPT + RER_NEAR_KEPT - 1].distance;
-    float trusted = near->trusted[place * RER_NEAR + RER_NEAR - 1];
-    return 1 - (kept > trusted ? kept : trusted) / 2;
+    return (coarse_scratch){.most = rer_take(scratch, RER_COARSE_ROWS * RER_COARSE_CHUNK, sizeof(float)),
+                            .at = rer_take(scratch, RER_COARSE_CHUNK, sizeof(int32_t))};
+}
+
+/* Products of an asking row with rows of the stretch, in fours. */
+static void offer_rows(const near_pass *pass, int64_t ask, const int32_t *order, int64_t n)
+{
+    int64_t D = pass->run->D;
+    const float *x = pass->near->x + pass->asked[ask] / pass->near->slots * D, *y[4];
+    float product[4];
+    for (int64_t k = 0; k < n; k += 4) {
+        for (int64_t l = 0; l < 4; l++) /* the last ones fill up what is missing */
+            y[l] = pass->x + (int64_t)order[rer_min(k + l, n - 1)] * D;
+        pass->run->kernels->channel->row_products(product, x, y, D);
+        for (int64_t l = 0; l < rer_min(4, n - k); l++)
+            if (product[l] >= pass->bar[ask])
+                offer(pass, ask, pass->first * RER_BLOCK + order[k + l], product[l]);
+    }
+}
+
+/* An asking row with those rows of the item's class, of n from `first` on, that may be near enough: of many first the
+ * likeliest, then those that may still be when these are known. */
+static void compare_row(const near_pass *pass, const near_item *item, int64_t ask, const float *most, int32_t *at,
+                        int64_t first, int64_t n)
+{
+    const rer_coarse_kernels *kernels = pass->coarse.kernels;
+    int64_t start = pass->start[item->class], end = pass->start[item->class + 1];
+    bool many = n >= MANY;
+    float above = INFINITY, likely = many ? kernels->level(most, n, RER_NEAR_KEPT + 1) : -INFINITY;
+    for (int turn = 0; turn < 1 + many; turn++) {
+        float bar = rer_coarse_bar(&pass->coarse, pass->bar[ask]), from = turn == 0 && likely > bar ? likely : bar;
+        int64_t found = kernels->between(at, most, from, above, n), kept = 0;
+        for (int64_t i = 0; i < found; i++)
+            if (first + at[i] >= start && first + at[i] < end)
+                at[kept++] = pass->order[first + at[i]];
+        offer_rows(pass, ask, at, kept);
+        above = from;
+    }
+}
+
+static void compare_coarse(const near_pass *pass, const near_item *item, void *memory)
+{
+    const rer_near *near = pass->near;
+    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    coarse_scratch parts = lay_out(&scratch);
+    int64_t start = pass->start[item->class], end = pass->start[item->class + 1], query[RER_COARSE_ROWS];
+    for (int64_t first = start / RER_COARSE_ROWS * RER_COARSE_ROWS; first < end; first += RER_COARSE_CHUNK) {
+        int64_t packs = (rer_min(end - first, RER_COARSE_CHUNK) + RER_COARSE_ROWS - 1) / RER_COARSE_ROWS;
+        for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS) {
+            for (int64_t i = 0; i < RER_COARSE_ROWS; i++)
+                query[i] = pass->asked[rer_min(a + i, item->end - 1)] / near->slots;
+            rer_coarse_bounds(&pass->coarse, parts.most, query, first, packs * RER_COARSE_ROWS);
+            for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++)
+                compare_row(pass, item, a + i, parts.most + i * RER_COARSE_CHUNK, parts.at, first,
+                            packs * RER_COARSE_ROWS);
+        }
+    }
 }
 
 /* Four asking rows, at `a`, with the class's rows b..end-1. */
@@ -156,32 +224,30 @@ static void compare_four(const near_pass *pass, const near_item *item, int64_t a
 {
     int64_t D = pass->run->D, first_row = pass->first * RER_BLOCK;
     const float *x[4], *y[4];
-    float product[16], bar[4];
-    for (int i = 0; i < 4; i++) { /* the last ones fill up what is missing */
-        int64_t place = pass->asked[rer_min(a + i, item->end - 1)];
-        x[i] = pass->near->x + place / pass->near->slots * D;
-        bar[i] = a + i < item->end ? bar_of(pass->near, place) : INFINITY;
-    }
+    float product[16];
+    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
+        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
     for (; b < end; b += 4) {
         for (int k = 0; k < 4; k++)
             y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
         pass->run->kernels->channel->products(product, x, y, D);
-        for (int64_t i = 0; i < 4; i++)
+        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
             for (int64_t k = 0; k < rer_min(4, end - b); k++)
-                if (product[4 * i + k] >= bar[i]) {
-                    offer(pass, pass->asked[a + i], first_row + pass->order[b + k], product[4 * i + k]);
-                    bar[i] = bar_of(pass->near, pass->asked[a + i]);
-                }
+                if (product[4 * i + k] >= pass->bar[a + i])
+                    offer(pass, a + i, first_row + pass->order[b + k], product[4 * i + k]);
     }
 }
 
 static rer_status compare_item(void *context, int64_t index, void *scratch, rer_error *error)
 {
-    (void)scratch;
     (void)error;
     const near_pass *pass = context;
     const near_item *item = &pass->items[index];
     int64_t end = pass->start[item->class + 1];
+    if (pass->coarse.kernels != NULL) {
+        compare_coarse(pass, item, scratch);
+        return RER_OK;
+    }
     for (int64_t b = pass->start[item->class]; b < end; b += PIECE) /* both pieces stay in the cache */
         for (int64_t a = item->first; a < item->end; a += 4)
             compare_four(pass, item, a, b, rer_min(b + PIECE, end));
@@ -204,8 +270,18 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
     rer_status status = rer_pool_run(run->pool, &load, error);
     if (status == RER_OK)
         status = plan_stretch(pass, rer_min(blocks * RER_BLOCK, run->N - pass->first * RER_BLOCK), error);
-    rer_job compare = {
-        .stage = load.stage, .from = load.to, .to = to, .items = pass->n_items, .work = compare_item, .context = pass};
+    if (status == RER_OK && pass->n_items > 0)
+        status = rer_coarse_load(&pass->coarse, pass->x, pass->order, pass->start[run->C], run, load.to, error);
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(&measure);
+    pass->scratch = measure.used;
+    rer_job compare = {.scratch = pass->scratch,
+                       .stage = load.stage,
+                       .from = load.to,
+                       .to = to,
+                       .items = pass->n_items,
+                       .work = compare_item,
+                       .context = pass};
     return status == RER_OK ? rer_pool_run(run->pool, &compare, error) : status;
 }
 
@@ -225,6 +301,8 @@ static void list_asking(near_pass *pass)
     for (int64_t i = 0; i < places; i++)
         if (near->class[i] >= 0)
             pass->asked[pass->ask_start[near->class[i]]++] = i;
+    for (int64_t i = 0; i < places; i++)
+        pass->bar[i] = -INFINITY;
     for (int64_t c = C; c > 0; c--)
         pass->ask_start[c] = pass->ask_start[c - 1];
     pass->ask_start[0] = 0;
@@ -234,9 +312,13 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
 {
     int64_t C = pass->run->C, D = pass->run->D, rows = pass->blocks * RER_BLOCK;
     rer_room rooms[] = {
-        RER_ROOM(pass->ask_start, C + 1), RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
-        RER_ROOM(pass->x, rows * D),      RER_ROOM(pass->code, rows),
-        RER_ROOM(pass->start, C + 1),     RER_ROOM(pass->order, rows),
+        RER_ROOM(pass->ask_start, C + 1),
+        RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->bar, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->x, rows * D),
+        RER_ROOM(pass->code, rows),
+        RER_ROOM(pass->start, C + 1),
+        RER_ROOM(pass->order, rows),
     };
     return rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
 }
@@ -247,6 +329,8 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .blocks = rer_min(all, rer_max(1, fit))};
     rer_status status = allocate_pass(&pass, error);
     if (status == RER_OK)
+        status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.blocks * RER_BLOCK, run, .8, error);
+    if (status == RER_OK)
         list_asking(&pass);
     for (; status == RER_OK && pass.first < all; pass.first += pass.blocks) {
         double span = .15 / (double)all;
@@ -255,11 +339,13 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     }
     free(pass.ask_start);
     free(pass.asked);
+    free(pass.bar);
     free(pass.x);
     free(pass.code);
     free(pass.start);
     free(pass.order);
     free(pass.items);
+    rer_coarse_free(&pass.coarse);
     return status;
 }
 

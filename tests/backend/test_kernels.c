@@ -2,6 +2,7 @@
  * double, at lengths around the widths of vectors and of the pieces that sums are made of. */
 #include "backend/backend.h"
 
+#include "every_kernel.h"
 #include "made_data.h"
 
 #include <math.h>
@@ -13,30 +14,10 @@
 
 #include <cmocka.h>
 
-extern const rer_kernels rer_kernels_baseline;
-#if defined(RER_X86)
-extern const rer_kernels rer_kernels_avx2;
-extern const rer_kernels rer_kernels_avx512;
-#endif
-
 #define LONGEST 1100
 static const int lengths[] = {1,  2,  3,  4,   7,   8,   9,   15,   16,   17,   31,
                               32, 33, 63, 100, 511, 512, 513, 1023, 1024, 1025, LONGEST};
 #define LENGTHS ((int)(sizeof lengths / sizeof *lengths))
-
-static int list_kernels(const rer_kernels *list[3])
-{
-    int count = 0;
-    list[count++] = &rer_kernels_baseline;
-#if defined(RER_X86)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        list[count++] = &rer_kernels_avx2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-        list[count++] = &rer_kernels_avx512;
-#endif
-    return count;
-}
 
 static void assert_near(const char *what, const rer_kernels *kernels, int64_t n, double got, double want, double bar)
 {
@@ -59,7 +40,7 @@ typedef void kernel_check(const rer_kernels *kernels, int64_t n, const numbers *
 
 static void for_all(kernel_check *run)
 {
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     uint64_t seed = 5;
     numbers *in = malloc(sizeof *in);
     assert_non_null(in);
@@ -91,7 +72,7 @@ static double half_by_definition(unsigned half)
 static void test_every_half(void **state)
 {
     (void)state;
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     uint16_t *halves = malloc(65536 * sizeof *halves);
     float *out = malloc(65536 * sizeof *out);
     assert_true(halves != NULL && out != NULL);
@@ -343,7 +324,7 @@ static void test_exp(void **state)
 {
     (void)state;
     enum { PIECE = 512, TERMS = 100, COUNT = PIECE * (TERMS + 1) };
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     float *d2 = calloc(COUNT, sizeof *d2), *log_n = calloc(COUNT, sizeof *log_n);
     assert_true(d2 != NULL && log_n != NULL);
     for (int k = 1; k < COUNT; k++)
@@ -412,12 +393,102 @@ static void test_log_sum_exp(void **state)
     for_all(check_log_sum_exp);
 }
 
+/* ---- rows in eight bits ---------------------------------------------------------------------- */
+
+/* A row of unit length: all alike, one value alone, or a few large ones. */
+static void draw_unit(float *x, int64_t n, int kind, uint64_t *seed)
+{
+    double square = 0;
+    for (int64_t j = 0; j < n; j++) {
+        double value = made_normal(seed);
+        x[j] = (float)(kind == 0 ? value : kind == 1 ? (double)(j == n / 2) : value * value * value);
+        square += (double)x[j] * (double)x[j];
+    }
+    for (int64_t j = 0; j < n; j++)
+        x[j] = square > 0 ? x[j] / (float)sqrt(square) : 0;
+}
+
+/* Bounds are above the products, and not by more than what the eight bits have lost twice. */
+static void check_bounds(const rer_kernels *kernels, int64_t n, const numbers *in)
+{
+    (void)in;
+    enum { ROWS = RER_COARSE_ROWS };
+    static float x[2 * ROWS][LONGEST], most[ROWS * 40];
+    static int8_t q[ROWS][LONGEST + 4], packed[ROWS * (LONGEST + 4)];
+    static uint8_t above[ROWS][LONGEST + 4];
+    rer_coarse_asking asking[ROWS];
+    int32_t start[ROWS];
+    float unit[ROWS], error[ROWS];
+    rer_coarse_pack pack = {.q = packed, .start = start, .unit = unit, .error = error};
+    uint64_t seed = (uint64_t)n;
+    if (kernels->coarse->bounds == NULL)
+        return;
+    for (int i = 0; i < ROWS; i++) {
+        draw_unit(x[i], n, i % 3, &seed);
+        draw_unit(x[ROWS + i], n, i / 3 % 3, &seed);
+        rer_coarse_scale scale = kernels->coarse->coarsen(q[i], x[i], n);
+        for (int64_t j = 0; j < RER_COARSE_BYTES(n); j++)
+            above[i][j] = (uint8_t)(q[i][j] + 128);
+        asking[i] = (rer_coarse_asking){.q = above[i], .unit = scale.unit, .error = scale.error};
+        scale = kernels->coarse->coarsen(q[i], x[ROWS + i], n);
+        for (int64_t j = 0; j < RER_COARSE_BYTES(n); j++)
+            packed[(j / 4 * ROWS + i) * 4 + j % 4] = q[i][j];
+        start[i] = -128 * scale.sum;
+        unit[i] = scale.unit;
+        error[i] = scale.error;
+    }
+    kernels->coarse->bounds(most, 40, asking, &pack, RER_COARSE_BYTES(n));
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < ROWS; k++) {
+            double product = 0, bound = (double)most[i * 40 + k];
+            double lost = 2 * ((double)asking[i].error + (1 + (double)asking[i].error) * (double)error[k]);
+            for (int64_t j = 0; j < n; j++)
+                product += (double)x[i][j] * (double)x[ROWS + k][j];
+            if (!(product <= bound + 1e-6 && bound <= product + lost + 1e-6))
+                fail_msg("%s, length %d: the bound of %.9g is %.9g, %.9g lost", kernels->name, (int)n, product, bound,
+                         lost);
+        }
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    for_all(check_bounds);
+}
+
+/* Of n numbers the rank-th largest is not below the level, and not far above; those between two are found. */
+static void check_levels(const rer_kernels *kernels, int64_t n, const numbers *in)
+{
+    int32_t at[LONGEST];
+    int64_t reached = 0, found = 0;
+    n = n / RER_COARSE_ROWS * RER_COARSE_ROWS;
+    if (kernels->coarse->level == NULL || n < 2 * RER_COARSE_ROWS)
+        return;
+    float level = kernels->coarse->level(in->x, n, 11);
+    for (int64_t k = 0; k < n; k++)
+        reached += in->x[k] >= level;
+    assert_true(reached >= 11 && reached <= 24);
+    int64_t count = kernels->coarse->between(at, in->x, -.5F, level, n);
+    for (int64_t k = 0; k < n; k++)
+        if (in->x[k] >= -.5F && in->x[k] < level) {
+            assert_true(found < count);
+            assert_int_equal(at[found++], k);
+        }
+    assert_int_equal(found, count);
+}
+
+static void test_levels(void **state)
+{
+    (void)state;
+    for_all(check_levels);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_half), cmocka_unit_test(test_sums),        cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_nearest),    cmocka_unit_test(test_log_sum_exp), cmocka_unit_test(test_exp),
-        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_softmax),    cmocka_unit_test(test_bounds),      cmocka_unit_test(test_levels),
     };
     return cmocka_run_group_tests_name("backend.kernels", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * channel/channel.c written out plainly in double. */
 #include "channel/channel.h"
 
+#include "every_kernel.h"
 #include "made_data.h"
 
 #include <math.h>
@@ -17,28 +18,8 @@
 #define MOST 130
 #define DRAWS 60
 
-extern const rer_kernels rer_kernels_baseline;
-#if defined(RER_X86)
-extern const rer_kernels rer_kernels_avx2;
-extern const rer_kernels rer_kernels_avx512;
-#endif
-
 static const int32_t sizes[] = {2, 3, 10, 17, 100};
 #define SIZES (int)(sizeof sizes / sizeof *sizes)
-
-static int list_kernels(const rer_kernels *list[3])
-{
-    int count = 0;
-    list[count++] = &rer_kernels_baseline;
-#if defined(RER_X86)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        list[count++] = &rer_kernels_avx2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw"))
-        list[count++] = &rer_kernels_avx512;
-#endif
-    return count;
-}
 
 /* A row and its channel, in double. */
 typedef struct plain_row {
@@ -175,7 +156,7 @@ static void check_gradient(plain_row *row, const rer_kernels *kernels, bool with
 /* Scores from close together to so far apart that the best class has nearly everything. */
 static void for_each_row(void (*check)(plain_row *row, const rer_kernels *kernels, bool with_rates))
 {
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     int count = list_kernels(list);
     uint64_t seed = 1;
     for (int table = 0; table < count; table++)
@@ -303,7 +284,7 @@ static void test_wrong(void **state)
 static void test_sums(void **state)
 {
     (void)state;
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     int count = list_kernels(list);
     uint64_t seed = 3;
     for (int table = 0; table < count; table++)
@@ -502,7 +483,7 @@ static void test_products(void **state)
     (void)state;
     static const int64_t lengths[] = {1, 3, 7, 8, 15, 16, 17, 64, 100, 513};
     static float x[8][600];
-    const rer_kernels *list[3];
+    const rer_kernels *list[MOST_KERNELS];
     int count = list_kernels(list);
     uint64_t seed = 10;
     for (int i = 0; i < 8; i++)
@@ -523,6 +504,11 @@ static void test_products(void **state)
                     b[i] = x[from[4 + i]] + 2;
                 }
                 list[table]->channel->products(out, a, b, n);
+                for (int i = 0; i < 4; i++) {
+                    float row[4];
+                    list[table]->channel->row_products(row, a[i], b, n);
+                    assert_memory_equal(row, out + 4 * i, sizeof row);
+                }
                 for (int i = 0; i < 4; i++)
                     for (int k = 0; k < 4; k++) {
                         float *known = &bits[from[i]][from[4 + k]];

@@ -269,18 +269,41 @@ static void test_threads(void **state)
     finish(&one);
 }
 
+/* Rows that are known to be far by eight bits are passed over: the lists have the bits of all products. */
+static void test_without_coarse_rows(void **state)
+{
+    (void)state;
+    static const rer_coarse_kernels none = {0};
+    const int64_t widths[] = {1, 3, 37, 130};
+    for (int i = 0; i < 4; i++) {
+        near_case with, without;
+        start(&with, 9000, widths[i], 2); /* more rows of a class than bounds are computed for at a time */
+        start(&without, 9000, widths[i], 2);
+        rer_kernels plain = *without.run.kernels;
+        plain.coarse = &none;
+        without.run.kernels = &plain;
+        search(&with);
+        search(&without);
+        size_t places = (size_t)(with.near.count * SLOTS);
+        assert_memory_equal(with.near.list, without.near.list, places * RER_NEAR_KEPT * sizeof *with.near.list);
+        assert_memory_equal(with.near.trusted, without.near.trusted, places * RER_NEAR * sizeof *with.near.trusted);
+        finish(&with);
+        finish(&without);
+    }
+}
+
 /* Rows twice as wide as a stretch is long are read in many stretches, with the same lists. */
 static void test_stretches(void **state)
 {
     (void)state;
     near_case one;
-    start(&one, 2500, 5000, 2); /* a block has 20 MB, a stretch 32 */
+    start(&one, 2500, 9000, 2); /* a block has 36 MB, a stretch 32 */
     search(&one);
     int64_t N = one.made.N;
-    double *units = zeros(N * 5000, sizeof(double)), *distance = zeros(N, sizeof(double));
+    double *units = zeros(N * 9000, sizeof(double)), *distance = zeros(N, sizeof(double));
     double *sorted = zeros(N, sizeof(double));
     for (int64_t row = 0; row < N; row++)
-        unit_of(units + row * 5000, &one, row);
+        unit_of(units + row * 9000, &one, row);
     for (int64_t query = 0; query < one.near.count; query += 201)
         check_place(&one, units, query, 0, distance, sorted);
     free(units);
@@ -340,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_shares_of_classes),
         cmocka_unit_test(test_all_doubted),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_without_coarse_rows),
         cmocka_unit_test(test_stretches),
         cmocka_unit_test(test_merge),
         cmocka_unit_test(test_unit),

@@ -242,6 +242,29 @@ static void products(float *restrict out, const float *const *a, const float *co
     }
 }
 
+/* The same lanes, one row by four. */
+static void row_products(float *restrict out, const float *restrict a, const float *const *b, int64_t n)
+{
+    int64_t whole = n / WIDE * WIDE;
+    wide sum[4] = {{0}};
+    for (int64_t j = 0; j < whole; j += WIDE) {
+        wide x = *(const wide *)(a + j);
+        for (int k = 0; k < 4; k++)
+            sum[k] += x * *(const wide *)(b[k] + j);
+    }
+    float lane[4][WIDE];
+    memcpy(lane, sum, sizeof lane);
+    for (int half = WIDE / 2; half > 0; half /= 2)
+        for (int k = 0; k < 4; k++)
+            for (int l = 0; l < half; l++)
+                lane[k][l] += lane[k][l + half];
+    for (int k = 0; k < 4; k++) {
+        for (int64_t j = whole; j < n; j++)
+            lane[k][0] += a[j] * b[k][j];
+        out[k] = lane[k][0];
+    }
+}
+
 const rer_channel_kernels TABLE_NAME(RER_ISA) = {
     .scores = scores,
     .sums = sums,
@@ -249,4 +272,5 @@ const rer_channel_kernels TABLE_NAME(RER_ISA) = {
     .gradient = gradient,
     .flows = flows,
     .products = products,
+    .row_products = row_products,
 };
