@@ -34,11 +34,6 @@ target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConf
                       ${OPENBLAS_LIBRARY} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
-if(HDF5_FOUND)
-    target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5 RER_HDF5_LIBRARY="${HDF5_FILE}")
-    target_include_directories(rer_settings INTERFACE ${HDF5_INCLUDE_DIRS})
-    target_link_libraries(rer_settings INTERFACE ${CMAKE_DL_LIBS})
-endif()
 
 add_library(rer_objects OBJECT ${RER_SOURCES})
 target_link_libraries(rer_objects PUBLIC rer_settings)

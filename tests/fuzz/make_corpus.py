@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Makes the seeds of the fuzzers: small files of each format, whole and slightly wrong.
 
-    tests/fuzz/make_corpus.py            all but HDF5
-    make_h5_seeds tests/fuzz/corpus/h5   those (make_h5_seeds.c, linked with HDF5)
-"""
+Those of HDF5 (with h5py) are what tests/source/test_hdf5.c reads, too."""
 import gzip
 import io
 import json
@@ -167,6 +165,37 @@ for name, image, kind, options in (
     out = io.BytesIO()
     image.save(out, kind, **options)
     put("picture", name, out.getvalue())
+
+# HDF5: with h5py. x [7, 3] counts from -4, w has texts; in the smallest form of the format, in that of every version.
+import h5py
+import numpy as np
+
+x = (np.arange(21, dtype="f4") - 4).reshape(7, 3)
+words = ["dog", "cat", "", "a long, long text", "cat", "\u00e4", "dog"]
+grown = {"chunks": (2, 2), "maxshape": (None, 3)}
+packed = {"compression": "gzip", "shuffle": True, "fletcher32": True}
+for name, libver, options in (
+        ("contiguous", "latest", {}), ("old_contiguous", "earliest", {}), ("big_endian", "earliest", {"dtype": ">f8"}),
+        ("old_chunked", "earliest", {"chunks": (2, 2)}), ("old_packed", "earliest", {"chunks": (3, 2), **packed}),
+        ("single", "latest", {"chunks": (7, 3)}), ("single_packed", "latest", {"chunks": (7, 3), **packed}),
+        ("fixed", "latest", {"chunks": (2, 2)}), ("fixed_packed", "latest", {"chunks": (2, 2), **packed}),
+        ("extensible", "latest", grown), ("extensible_packed", "latest", {**grown, **packed}),
+        ("tree", "latest", {"chunks": (2, 2), "maxshape": (None, None)}),
+        ("tree_packed", "latest", {"chunks": (2, 2), "maxshape": (None, None), **packed})):
+    path = CORPUS / "h5" / name
+    path.parent.mkdir(exist_ok=True)
+    with h5py.File(path, "w", libver=libver) as file:
+        options = {"dtype": "f4", **options}
+        file.create_dataset("x", data=x.astype(options.pop("dtype")), **options)
+for name, libver in (("texts", "latest"), ("old_texts", "earliest")):
+    with h5py.File(CORPUS / "h5" / name, "w", libver=libver) as file:
+        file["w"] = words
+        file["deep/fixed"] = np.array([word[:4].encode() for word in words])
+        file["deep/numbers"] = np.array([5, -3, 5, 9, 2**63 - 1, 9, 5])
+        file["x"] = h5py.SoftLink("deep/numbers")
+        if libver == "latest":  # an old group cannot have such a link
+            file["deep/flags"] = np.array([1, 0, 0, 1, 1, 0, 1], bool)
+            file["other"] = h5py.ExternalLink("other.h5", "/x")
 put("row_texts", "objects", b'\x02{"text": "one"}\n{"text": "two\\u0000", "more": [1]}\n')
 put("row_texts", "values", b'\x03"a"\n7\nnull\n')
 put("row_texts", "broken", b'\x02{"text": "one"}\n{\n')
