@@ -54,10 +54,9 @@ static rer_status open_data(cli_job *job, rer_error *error)
     return open_labelled_data(&job->data, job->arguments, error);
 }
 
-static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
+static rer_status compute(cli_job *job, const rer_outputs *outputs, const rer_progress *progress, rer_error *error)
 {
-    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
-    return rer_analyze(&job->result, job->data, job->arguments->options, &outputs, progress, error);
+    return rer_analyze(&job->result, job->data, job->arguments->options, outputs, progress, error);
 }
 
 static int run(const cli_arguments *arguments)
@@ -72,5 +71,6 @@ const cli_command analyze_command = {
     .examples = {"rer analyze X.npy y.npy --out results", "rer analyze --reconstructor autoencoder --help"},
     .files_min = 1,
     .files_max = 2,
+    .results = "analyze",
     .run = run,
 };

@@ -4,25 +4,24 @@
 static void print_weights(const cli_arguments *arguments, const rer_apply_summary *summary)
 {
     char number[32];
-    printf("Weights of %s labels written to %s: ", grouped(number, summary->n_rows), arguments->weights);
+    say("Weights of %s labels written to %s: ", grouped(number, summary->n_rows), arguments->weights);
     if (!option_is(arguments, "auto", "off"))
-        printf("each label's score, 0 to 1\n");
+        say("each label's score, 0 to 1\n");
     else
-        printf("0 for %s changed or dropped, 1 for the others\n",
-               grouped(number, summary->n_changed + summary->n_dropped));
+        say("0 for %s changed or dropped, 1 for the others\n",
+            grouped(number, summary->n_changed + summary->n_dropped));
 }
 
 static void print_labels(const cli_arguments *arguments, const rer_apply_summary *summary)
 {
     char changed[32], dropped[32], kept[32], rows[32];
-    printf("%s of %s labels changed", grouped(changed, summary->n_changed), grouped(rows, summary->n_rows));
+    say("%s of %s labels changed", grouped(changed, summary->n_changed), grouped(rows, summary->n_rows));
     if (option_is(arguments, "auto", "off"))
-        printf(", %s dropped, %s kept after a look", grouped(dropped, summary->n_dropped),
-               grouped(kept, summary->n_kept));
-    printf("; labels written to %s\n", arguments->out);
+        say(", %s dropped, %s kept after a look", grouped(dropped, summary->n_dropped), grouped(kept, summary->n_kept));
+    say("; labels written to %s\n", arguments->out);
     if (summary->n_without_suggestion > 0)
-        printf("%s rows above %g stay as they are: they were not flagged, so they have no suggestion\n",
-               grouped(rows, summary->n_without_suggestion), option_number(arguments, "auto"));
+        say("%s rows above %g stay as they are: they were not flagged, so they have no suggestion\n",
+            grouped(rows, summary->n_without_suggestion), option_number(arguments, "auto"));
 }
 
 static int run(const cli_arguments *arguments)

@@ -1,7 +1,6 @@
 /* rer bench: noise planted in the labels, and every detector on the same features. */
 #include "cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +86,15 @@ static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
     if (status != RER_OK)
         return status;
     if (!isnan(gap.low))
-        (void)snprintf(difference, sizeof difference, "%+.4f (%+.4f to %+.4f)", gap.mean, gap.low, gap.high);
+        say_to(difference, sizeof difference, "%+.4f (%+.4f to %+.4f)", gap.mean, gap.low, gap.high);
     else if (!isnan(gap.mean))
-        (void)snprintf(difference, sizeof difference, "%+.4f", gap.mean);
-    fputs("  ", stdout);
+        say_to(difference, sizeof difference, "%+.4f", gap.mean);
+    say("  ");
     print_noise(info->noise);
-    printf(" %5.1f %%  %6.4f  ", 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
+    say(" %5.1f %%  %6.4f  ", 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
     print_padded(other >= 0 ? rer_bench_detector(bench, other) : "", 20);
-    printf(" %6.4f  %-28s", rer_bench_value(bench, cell, -1, other, "auroc"), difference);
-    printf(" %s\n", winner >= 0 ? rer_bench_detector(bench, winner) : "");
+    say(" %6.4f  %-28s", rer_bench_value(bench, cell, -1, other, "auroc"), difference);
+    say(" %s\n", winner >= 0 ? rer_bench_detector(bench, winner) : "");
     return RER_OK;
 }
 
@@ -111,37 +110,29 @@ static double mean_of_cells(const rer_bench *bench, int detector, const char *me
     return n > 0 ? sum / n : NAN;
 }
 
-static void print_number(double value)
-{
-    if (isnan(value))
-        printf("  %7s", "-");
-    else
-        printf("  %7.4f", value);
-}
-
 static void print_means(const rer_bench *bench)
 {
     static const char *const metrics[] = {"auroc", "average_precision", "f1", "best_f1", "ece",
                                           "ncfd",  "noise_rate_error"};
-    printf("\n  %-22s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %8s\n", "mean of the cells", "AUROC", "AP", "F1", "best F1",
-           "ECE", "NCFD", "rate +-", "seconds");
+    say("\n  %-22s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %8s\n", "mean of the cells", "AUROC", "AP", "F1", "best F1",
+        "ECE", "NCFD", "rate +-", "seconds");
     for (int d = 0; d < rer_bench_detectors(bench); d++) {
         double seconds = 0;
-        fputs("  ", stdout);
+        say("  ");
         print_padded(rer_bench_detector(bench, d), 22);
         for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            print_number(mean_of_cells(bench, d, metrics[m]));
+            say("  %7.4f", mean_of_cells(bench, d, metrics[m]));
         for (int cell = 0; cell < rer_bench_cells(bench); cell++)
             seconds += rer_bench_seconds(bench, cell, -1, d) / rer_bench_cells(bench);
-        printf("  %8.2f\n", seconds);
+        say("  %8.2f\n", seconds);
     }
 }
 
 static rer_status print_table(const rer_bench *bench, rer_error *error)
 {
     rer_status status = RER_OK;
-    printf("  %-16s %7s  %-6s  %-20s %-6s  %-28s %s\n", "noise", "rate", rer_bench_detector(bench, 0), "best other",
-           "AUROC", "difference (95 %)", "winner");
+    say("  %-16s %7s  %-6s  %-20s %-6s  %-28s %s\n", "noise", "rate", rer_bench_detector(bench, 0), "best other",
+        "AUROC", "difference (95 %)", "winner");
     for (int cell = 1; status == RER_OK && cell < rer_bench_cells(bench); cell++)
         status = print_cell(bench, cell, error);
     if (status == RER_OK)
@@ -153,19 +144,16 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_bench 
 {
     char *json = NULL;
     rer_status status = RER_OK;
-    errno = 0;
     if (arguments->json) {
         status = rer_bench_json(bench, &json, error);
         if (status == RER_OK)
-            puts(json);
+            say_lines(json);
         free(json);
     } else if (!arguments->quiet) {
         status = print_table(bench, error);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: bench.html, bench.csv, bench.json and charts\n", arguments->out);
+            say("\nWritten to %s: bench.html, bench.csv, bench.json and charts\n", arguments->out);
     }
-    if (status == RER_OK && (fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-        return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));
     return status;
 }
 
@@ -176,9 +164,7 @@ static rer_status compare(const cli_arguments *arguments, rer_dataset **data, hu
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    rer_status status = check_writable(arguments->out, true, error);
-    if (status == RER_OK)
-        status = open_labelled_data(data, arguments, error);
+    rer_status status = open_labelled_data(data, arguments, error);
     if (status == RER_OK)
         status = read_humans(humans, arguments, *data, error);
     if (status != RER_OK)
@@ -227,6 +213,7 @@ const cli_command bench_command = {
                  "rer bench X.npy y.npy --noise none --human y1.npy y2.npy --detectors rer,chi,knn"},
     .files_min = 1,
     .files_max = 2,
+    .results = "bench",
     .accepted = accepted,
     .run = run,
 };

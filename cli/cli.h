@@ -37,6 +37,7 @@ typedef struct cli_command {
     const char *examples[2];
     const char *choices; /* what its arguments may be; NULL: files */
     int files_min, files_max;
+    const char *results;                        /* whose folder --out names; NULL: it names a file */
     const char *const *refused;                 /* options that are not this command's, up to a NULL */
     const char *const *accepted;                /* or the only ones that are */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
@@ -76,7 +77,7 @@ typedef struct cli_job {
 } cli_job;
 
 typedef rer_status (*job_open)(cli_job *job, rer_error *error);
-typedef rer_status (*job_compute)(cli_job *job, const char *errors_path, const rer_progress *progress,
+typedef rer_status (*job_compute)(cli_job *job, const rer_outputs *outputs, const rer_progress *progress,
                                   rer_error *error);
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
@@ -85,23 +86,16 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
 /* Ends a command that failed: prints the message, returns the exit code. */
 int report_failure(const rer_error *error);
 
-/* ---- staging.c: outputs that appear together or not at all --------------------------------- */
+/* ---- outputs.c ----------------------------------------------------------------------------- */
 
-typedef struct cli_staged {
-    char *path;   /* to write to; NULL where the user asked for no such file */
-    char *target; /* to rename to; NULL where `path` is final already (a device, a FIFO) */
-} cli_staged;
-
-/* Fails early, before the work, where an output file or folder could not be made. */
-rer_status check_writable(const char *path, bool is_folder, rer_error *error);
-rer_status stage(cli_staged *staged, const char *path, rer_error *error); /* path may be NULL */
-rer_status staged_commit(cli_staged *staged, rer_error *error);
-void staged_discard(cli_staged *staged);
+/* Before anything is read or written: fails where an output could not be made, or would take the place of an input
+ * or of another output. */
+rer_status check_outputs(const cli_arguments *arguments, const cli_command *command, rer_error *error);
 
 /* ---- signals.c --------------------------------------------------------------------------- */
 
 void signals_start(void);       /* from here on SIGINT and SIGTERM end the process at once ... */
-void signals_defer(bool defer); /* ... except while deferred: then they are only noted */
+void signals_defer(bool defer); /* ... except while deferred: then the first is only noted */
 int signals_received(void);     /* the signal, or 0 */
 
 /* ---- terminal.c, summary.c: what people see ------------------------------------------------ */
@@ -117,7 +111,17 @@ void progress_start(progress_line *line, bool quiet);
 bool progress_report(void *context, const char *stage, double fraction); /* context: progress_line */
 void progress_clear(progress_line *line);
 
-/* Text of at most `width` columns with control characters made harmless; returns its columns. */
+/* printf for people, with %s, %d, %lld, %f and %g. Texts may be anyone's: control characters in them, line ends too,
+ * are shown as \\u001b. A number that is none is a dash. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_to(char *out, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void say_lines(const char *text); /* JSON, which stays the same JSON */
+/* The same to standard error, after "rer: ", as a line. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The exit code of a program that has said all: another one where standard output was lost. */
+int end_output(int code);
+
+/* Text of at most `width` columns with control characters made visible; returns its columns. */
 int clean_text(char *out, size_t size, const char *text, int width);
 int text_width(const char *text);
 void print_padded(const char *text, int width);   /* cut or filled up to exactly `width` columns */

@@ -1,7 +1,6 @@
 /* rer compare: runs side by side. */
 #include "cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +22,14 @@ static const char *run_name(const rer_comparison *comparison, int index)
 static void print_runs(const rer_comparison *comparison)
 {
     const rer_compared_run *run;
-    printf("  %-*s  %9s  %7s  %8s  %10s  %10s  %10s\n", NAME, "run", "samples", "classes", "chi", "difficulty",
-           "error rate", "noise rate");
+    say("  %-*s  %9s  %7s  %8s  %10s  %10s  %10s\n", NAME, "run", "samples", "classes", "chi", "difficulty",
+        "error rate", "noise rate");
     for (int i = 0; (run = rer_comparison_run(comparison, i)) != NULL; i++) {
         char samples[32], classes[32];
-        printf("  ");
+        say("  ");
         print_name(run->name, NAME);
-        printf("  %9s  %7s  %8.4f  %10.4f  %10.4f  %10.4f\n", grouped(samples, run->n_samples),
-               grouped(classes, run->n_classes), run->chi, run->difficulty, run->error_rate, run->noise_rate);
+        say("  %9s  %7s  %8.4f  %10.4f  %10.4f  %10.4f\n", grouped(samples, run->n_samples),
+            grouped(classes, run->n_classes), run->chi, run->difficulty, run->error_rate, run->noise_rate);
     }
 }
 
@@ -38,24 +37,25 @@ static void print_pairs(const rer_comparison *comparison)
 {
     const rer_agreement *pair;
     const rer_disagreement *found;
-    printf("\nThe same samples. How far the runs agree (1: the same order):\n");
-    printf("  %-*s  %-*s  %19s  %19s\n", 22, "", 22, "", "rank correlation", "nDCG");
-    printf("  %-*s  %-*s  %9s  %8s  %9s  %8s\n", 22, "run", 22, "run", "samples", "classes", "samples", "classes");
+    say("\nThe same samples. How far the runs agree (1: the same order):\n");
+    say("  %-*s  %-*s  %19s  %19s\n", 22, "", 22, "", "rank correlation", "nDCG");
+    say("  %-*s  %-*s  %9s  %8s  %9s  %8s\n", 22, "run", 22, "run", "samples", "classes", "samples", "classes");
     for (int i = 0; (pair = rer_comparison_pair(comparison, i)) != NULL; i++) {
-        printf("  ");
+        say("  ");
         print_name(run_name(comparison, pair->a), 22);
-        printf("  ");
+        say("  ");
         print_name(run_name(comparison, pair->b), 22);
-        printf("  %9.4f  %8.4f  %9.4f  %8.4f\n", pair->spearman_samples, pair->spearman_classes, pair->ndcg_samples,
-               pair->ndcg_classes);
+        say("  %9.4f  %8.4f  %9.4f  %8.4f\n", pair->spearman_samples, pair->spearman_classes, pair->ndcg_samples,
+            pair->ndcg_classes);
     }
     for (int i = 0; i < SHOWN && (found = rer_comparison_disagreement(comparison, i)) != NULL; i++) {
-        printf("%s  row %lld: above %.1f %% of the samples in ", i == 0 ? "\nThey disagree most about\n" : "",
-               (long long)found->row, 100 * found->high);
+        if (i == 0)
+            say("\nThey disagree most about\n");
+        say("  row %lld: above %.1f %% of the samples in ", (long long)found->row, 100 * found->high);
         print_name(run_name(comparison, found->high_run), text_width(run_name(comparison, found->high_run)));
-        printf(", %.1f %% in ", 100 * found->low);
+        say(", %.1f %% in ", 100 * found->low);
         print_name(run_name(comparison, found->low_run), text_width(run_name(comparison, found->low_run)));
-        printf("\n");
+        say("\n");
     }
 }
 
@@ -66,19 +66,19 @@ static void print_relabellings(const rer_comparison *comparison)
     for (int i = 0; (change = rer_comparison_relabelling(comparison, i)) != NULL; i++) {
         const rer_compared_run *after = rer_comparison_run(comparison, i + 1);
         char number[32];
-        printf("\nFrom the labels of %s to those of %s:\n", before->name, after->name);
-        printf("  %s changed", grouped(number, change->n_changed));
+        say("\nFrom the labels of %s to those of %s:\n", before->name, after->name);
+        say("  %s changed", grouped(number, change->n_changed));
         if (change->n_added > 0)
-            printf(", %s added", grouped(number, change->n_added));
+            say(", %s added", grouped(number, change->n_added));
         if (change->n_removed > 0)
-            printf(", %s removed", grouped(number, change->n_removed));
+            say(", %s removed", grouped(number, change->n_removed));
         if (change->n_changed > 0) {
-            printf("; of the changed ones %s were flagged before", grouped(number, change->n_flagged));
-            printf(" and %s are after, mean chi %.3f -> %.3f", grouped(number, change->n_still_flagged),
-                   change->chi_before, change->chi_after);
+            say("; of the changed ones %s were flagged before", grouped(number, change->n_flagged));
+            say(" and %s are after, mean chi %.3f -> %.3f", grouped(number, change->n_still_flagged),
+                change->chi_before, change->chi_after);
         }
-        printf("\n  chi %.4f -> %.4f, difficulty %.4f -> %.4f, noise rate %.4f -> %.4f\n", before->chi, after->chi,
-               before->difficulty, after->difficulty, before->noise_rate, after->noise_rate);
+        say("\n  chi %.4f -> %.4f, difficulty %.4f -> %.4f, noise rate %.4f -> %.4f\n", before->chi, after->chi,
+            before->difficulty, after->difficulty, before->noise_rate, after->noise_rate);
     }
 }
 
@@ -88,19 +88,18 @@ static void print_regression(const rer_comparison *comparison)
     const rer_compared_run *run;
     if (isnan(fit->slope))
         return;
-    printf("\nlog(error rate of the model) = %.3f chi %+.3f over %d data sets, Pearson %.3f (log difficulty: %.3f)\n",
-           fit->slope, fit->intercept, fit->n, fit->pearson, fit->pearson_difficulty);
+    say("\nlog(error rate of the model) = %.3f chi %+.3f over %d data sets, Pearson %.3f (log difficulty: %.3f)\n",
+        fit->slope, fit->intercept, fit->n, fit->pearson, fit->pearson_difficulty);
     for (int i = 0; (run = rer_comparison_run(comparison, i)) != NULL; i++) {
         if (isnan(run->model_error) || isnan(run->expected_error))
             continue;
         double ratio = run->model_error / run->expected_error;
-        printf("  ");
+        say("  ");
         print_name(run->name, NAME);
-        printf("  error %.2f %%, expected %.2f %%: %.2fx, %s\n", 100 * run->model_error, 100 * run->expected_error,
-               ratio,
-               ratio > 1.25 ? "there may be room for a better model"
-               : ratio < .8 ? "better than its difficulty suggests"
-                            : "about as its difficulty suggests");
+        say("  error %.2f %%, expected %.2f %%: %.2fx, %s\n", 100 * run->model_error, 100 * run->expected_error, ratio,
+            ratio > 1.25 ? "there may be room for a better model"
+            : ratio < .8 ? "better than its difficulty suggests"
+                         : "about as its difficulty suggests");
     }
 }
 
@@ -108,12 +107,11 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_compar
 {
     char *json = NULL;
     const char *note;
-    errno = 0;
     if (arguments->json) {
         rer_status status = rer_comparison_json(comparison, &json, error);
         if (status != RER_OK)
             return status;
-        puts(json);
+        say_lines(json);
         free(json);
     } else if (!arguments->quiet) {
         print_runs(comparison);
@@ -122,12 +120,10 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_compar
         print_relabellings(comparison);
         print_regression(comparison);
         for (int i = 0; (note = rer_comparison_note(comparison, i)) != NULL; i++)
-            printf("%sNote: %s\n", i == 0 ? "\n" : "", note);
+            say(i == 0 ? "\nNote: %s\n" : "Note: %s\n", note);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: compare.html, compare.json, tables and charts\n", arguments->out);
+            say("\nWritten to %s: compare.html, compare.json, tables and charts\n", arguments->out);
     }
-    if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-        return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));
     return RER_OK;
 }
 
@@ -135,10 +131,8 @@ static int run(const cli_arguments *arguments)
 {
     rer_error error = {0};
     rer_comparison *comparison = NULL;
-    rer_status status = check_writable(arguments->out, true, &error);
-    if (status == RER_OK)
-        status = rer_compare(&comparison, arguments->files, arguments->n_files, arguments->column,
-                             arguments->error_rates, arguments->options, &error);
+    rer_status status = rer_compare(&comparison, arguments->files, arguments->n_files, arguments->column,
+                                    arguments->error_rates, arguments->options, &error);
     signals_defer(true);
     if (status == RER_OK && arguments->out != NULL)
         status = rer_comparison_write(comparison, arguments->out, &error);
@@ -148,7 +142,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out", "mode", "column", "error-rates", "json", "quiet", "help", NULL};
+static const char *const accepted[] = {"out",  "mode", "column", "error-rates", "json", "quiet", "spreadsheet-safe",
+                                       "help", NULL};
 
 const cli_command compare_command = {
     .name = "compare",
@@ -158,6 +153,7 @@ const cli_command compare_command = {
                  "rer compare cifar10 food101 dtd --error-rates sota.csv --out datasets"},
     .files_min = 2,
     .files_max = FILES_MAX,
+    .results = "compare",
     .accepted = accepted,
     .run = run,
 };

@@ -15,9 +15,9 @@ static void print_option(const rer_option_info *info)
     const char *fallback = info->is_flag ? "off" : info->fallback;
     int total = snprintf(NULL, 0, "%-*s %s [%s]", NAME_COLUMNS, name, info->help, fallback);
     if (total > LINE_WIDTH) /* the help has a line of its own */
-        printf("%s [%s]\n%-*s %s\n", name, fallback, NAME_COLUMNS, "", info->help);
+        say("%s [%s]\n%-*s %s\n", name, fallback, NAME_COLUMNS, "", info->help);
     else
-        printf("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
+        say("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }
 
 /* Options of one reconstructor or detector are shown when it is the one that was chosen. */
@@ -37,22 +37,23 @@ void print_command_help(const cli_command *command, const rer_options *options)
     char reconstructor[32] = "", detector[32] = "";
     (void)rer_options_get(options, "reconstructor", reconstructor, sizeof reconstructor, NULL);
     (void)rer_options_get(options, "detector", detector, sizeof detector, NULL);
-    printf("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
+    say("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
         if (is_shown(info, reconstructor, detector))
             print_option(info);
     bool on_one_line = strlen(command->examples[0]) + strlen(command->examples[1]) + 13 <= LINE_WIDTH;
-    printf("examples: %s%s%s\n", command->examples[0], on_one_line ? ";  " : "\n          ", command->examples[1]);
+    say(on_one_line ? "examples: %s;  %s\n" : "examples: %s\n          %s\n", command->examples[0],
+        command->examples[1]);
 }
 
 void print_help(void)
 {
     const cli_command *command;
-    puts("rer finds wrong labels and measures how hard a labelled data set is.\n");
-    puts("usage: rer COMMAND ... (rer COMMAND --help says more)\n");
+    say("rer finds wrong labels and measures how hard a labelled data set is.\n\n");
+    say("usage: rer COMMAND ... (rer COMMAND --help says more)\n\n");
     for (int i = 0; (command = command_at(i)) != NULL; i++)
-        printf("  rer %s %s\n      %s\n", command->name, command->usage, command->purpose);
-    puts("\n  rer --help, rer --version\n");
-    puts("Exit codes: 0 done, 1 bad input, 2 bad usage, 3 system (memory, disk, permission),");
-    puts("130 and 143 interrupted.");
+        say("  rer %s %s\n      %s\n", command->name, command->usage, command->purpose);
+    say("\n  rer --help, rer --version\n\n");
+    say("Exit codes: 0 done, 1 bad input, 2 bad usage, 3 system (memory, disk, permission),\n");
+    say("130 and 143 interrupted.\n");
 }

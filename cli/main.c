@@ -1,7 +1,9 @@
 /* rer: finds the command and runs it. */
 #include "cli.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command,
                                               &compare_command, &sweep_command, &noise_command,
@@ -25,7 +27,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
     cli_arguments parsed;
     rer_error error = {0};
     int code = 0;
-    if (parse_arguments(&parsed, command, argc, argv, &error) != RER_OK)
+    rer_status status = parse_arguments(&parsed, command, argc, argv, &error);
+    if (status == RER_OK && !parsed.help)
+        status = check_outputs(&parsed, command, &error);
+    if (status != RER_OK)
         code = report_failure(&error);
     else if (parsed.help)
         print_command_help(command, parsed.options);
@@ -35,11 +40,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
     return code;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     char hint[100];
     const char *name = argc > 1 ? argv[1] : "";
-    signals_start();
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 2, argv + 2);
@@ -48,13 +52,31 @@ int main(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--version") == 0) {
-        printf("rer %s\n", rer_version());
+        say("rer %s\n", rer_version());
         return 0;
     }
     if (argc < 2)
-        fprintf(stderr, "rer: no command is named (rer --help lists them)\n");
+        complain("no command is named (rer --help lists them)");
     else
-        fprintf(stderr, "rer: unknown command %s%s (rer --help lists them)\n", name,
-                suggest(hint, sizeof hint, "", name, command_name, NULL, N_COMMANDS));
+        complain("unknown command %s%s (rer --help lists them)", name,
+                 suggest(hint, sizeof hint, "", name, command_name, NULL, N_COMMANDS));
     return RER_BAD_USAGE;
+}
+
+/* A standard stream that is closed (>&-) stays lost: no file that is opened later gets its number. */
+static void hold_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_streams();
+    signals_start();
+    return end_output(run(argc, argv));
 }

@@ -4,10 +4,10 @@
 static void print_done(const cli_arguments *arguments, const rer_noise_summary *summary)
 {
     char changed[32], labelled[32];
-    printf("%s of %s labels (%.2f %%, %d classes) changed and written to %s\n", grouped(changed, summary->n_changed),
-           grouped(labelled, summary->n_labelled),
-           summary->n_labelled > 0 ? 100 * (double)summary->n_changed / (double)summary->n_labelled : 0,
-           summary->n_classes, arguments->out);
+    say("%s of %s labels (%.2f %%, %d classes) changed and written to %s\n", grouped(changed, summary->n_changed),
+        grouped(labelled, summary->n_labelled),
+        summary->n_labelled > 0 ? 100 * (double)summary->n_changed / (double)summary->n_labelled : 0,
+        summary->n_classes, arguments->out);
 }
 
 static int run(const cli_arguments *arguments)

@@ -1,7 +1,6 @@
 /* rer scale: how difficulty depends on the number of samples. */
 #include "cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +8,13 @@
 static void print_points(const rer_scaling *scaling)
 {
     const rer_scale_point *point;
-    printf("  %10s  %18s  %8s  %8s  %10s\n", "n a class", "chi", "chi0", "chi_rand", "error rate");
+    say("  %10s  %18s  %8s  %8s  %10s\n", "n a class", "chi", "chi0", "chi_rand", "error rate");
     for (int i = 0; (point = rer_scaling_point(scaling, i)) != NULL; i++) {
         char spread[24] = "";
         if (!isnan(point->deviation[RER_CHI]))
-            (void)snprintf(spread, sizeof spread, " +- %.4f", point->deviation[RER_CHI]);
-        printf("  %10.6g  %8.4f%-10s  %8.4f  %8.4f  %10.4f\n", point->n, point->mean[RER_CHI], spread,
-               point->mean[RER_CHI0], point->mean[RER_CHI_RAND], point->mean[RER_ERROR_RATE]);
+            say_to(spread, sizeof spread, " +- %.4f", point->deviation[RER_CHI]);
+        say("  %10.6g  %8.4f%-10s  %8.4f  %8.4f  %10.4f\n", point->n, point->mean[RER_CHI], spread,
+            point->mean[RER_CHI0], point->mean[RER_CHI_RAND], point->mean[RER_ERROR_RATE]);
     }
 }
 
@@ -25,12 +24,12 @@ static void print_law(const rer_scaling *scaling)
     const rer_scale_point *now = rer_scaling_point(scaling, rer_scaling_count(scaling) - 1);
     if (isnan(law->limit))
         return;
-    printf("\nchi(n) = (%.4f n^%.3f + %.4g) / (n^%.3f + %.4g), R2 %.4f\n", law->limit, law->gamma0, law->gamma1,
-           law->gamma0, law->gamma2, law->r2);
-    printf("With unlimited data chi would be %.4f", law->limit);
+    say("\nchi(n) = (%.4f n^%.3f + %.4g) / (n^%.3f + %.4g), R2 %.4f\n", law->limit, law->gamma0, law->gamma1,
+        law->gamma0, law->gamma2, law->r2);
+    say("With unlimited data chi would be %.4f", law->limit);
     if (!isnan(law->limit_within.low))
-        printf(" (95 %%: %.4f to %.4f)", law->limit_within.low, law->limit_within.high);
-    printf("; %.4f of the present %.4f is the sample size.\n", now->mean[RER_CHI] - law->limit, now->mean[RER_CHI]);
+        say(" (95 %%: %.4f to %.4f)", law->limit_within.low, law->limit_within.high);
+    say("; %.4f of the present %.4f is the sample size.\n", now->mean[RER_CHI] - law->limit, now->mean[RER_CHI]);
 }
 
 static void print_change(const rer_scaling *scaling, double n, const char *subject)
@@ -41,17 +40,16 @@ static void print_change(const rer_scaling *scaling, double n, const char *subje
     if (isnan(after))
         return;
     if (fabs(difference) < 5e-5)
-        printf("%s would leave chi at %.3f", subject, chi);
+        say("%s would leave chi at %.3f", subject, chi);
     else if (fabs(difference) < .0095)
-        printf("%s would %s chi by %.4f (now %.3f)", subject, difference < 0 ? "lower" : "raise", fabs(difference),
-               chi);
+        say("%s would %s chi by %.4f (now %.3f)", subject, difference < 0 ? "lower" : "raise", fabs(difference), chi);
     else
-        printf("%s would %s chi from %.3f to %.3f", subject, difference < 0 ? "lower" : "raise", chi, after);
-    printf(", and the error rate of the nearest class from %.2f to %.2f %%", 100 * now->mean[RER_ERROR_RATE],
-           100 * forecast.value[RER_ERROR_RATE]);
+        say("%s would %s chi from %.3f to %.3f", subject, difference < 0 ? "lower" : "raise", chi, after);
+    say(", and the error rate of the nearest class from %.2f to %.2f %%", 100 * now->mean[RER_ERROR_RATE],
+        100 * forecast.value[RER_ERROR_RATE]);
     if (!isnan(forecast.accuracy))
-        printf("; accuracy would become about %.2f %%", 100 * forecast.accuracy);
-    printf(".\n");
+        say("; accuracy would become about %.2f %%", 100 * forecast.accuracy);
+    say(".\n");
 }
 
 static void print_changes(const cli_arguments *arguments, const rer_scaling *scaling)
@@ -59,36 +57,33 @@ static void print_changes(const cli_arguments *arguments, const rer_scaling *sca
     char subject[80] = "Doubling the data";
     double collect = option_number(arguments, "collect");
     if (!isnan(collect))
-        (void)snprintf(subject, sizeof subject, "%.10g more samples a class", collect);
+        say_to(subject, sizeof subject, "%.10g more samples a class", collect);
     print_change(scaling, rer_scaling_collected(scaling), subject);
-    (void)snprintf(subject, sizeof subject, "Pruning %.4g %%", option_number(arguments, "prune"));
+    say_to(subject, sizeof subject, "Pruning %.4g %%", option_number(arguments, "prune"));
     print_change(scaling, rer_scaling_pruned(scaling), subject);
     if (!isnan(option_number(arguments, "accuracy")))
-        printf("(The error of your model is taken to change by the same factor as that of the nearest class.)\n");
+        say("(The error of your model is taken to change by the same factor as that of the nearest class.)\n");
 }
 
 static rer_status print_outcome(const cli_arguments *arguments, const rer_scaling *scaling, rer_error *error)
 {
     char *json = NULL;
     const char *note;
-    errno = 0;
     if (arguments->json) {
         rer_status status = rer_scaling_json(scaling, &json, error);
         if (status != RER_OK)
             return status;
-        puts(json);
+        say_lines(json);
         free(json);
     } else if (!arguments->quiet) {
         print_points(scaling);
         print_law(scaling);
         print_changes(arguments, scaling);
         for (int i = 0; (note = rer_scaling_note(scaling, i)) != NULL; i++)
-            printf("%sNote: %s\n", i == 0 ? "\n" : "", note);
+            say(i == 0 ? "\nNote: %s\n" : "Note: %s\n", note);
         if (arguments->out != NULL)
-            printf("\nWritten to %s: scale.html, scale.svg, scale_error.svg, scale.csv, scale.json\n", arguments->out);
+            say("\nWritten to %s: scale.html, scale.svg, scale_error.svg, scale.csv, scale.json\n", arguments->out);
     }
-    if ((fflush(stdout) != 0 || ferror(stdout)) && errno != EPIPE)
-        return fail(error, RER_SYSTEM, "standard output cannot be written: %s", strerror(errno));
     return RER_OK;
 }
 
@@ -96,9 +91,7 @@ static rer_status scale(const cli_arguments *arguments, rer_dataset **data, rer_
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    rer_status status = check_writable(arguments->out, true, error);
-    if (status == RER_OK)
-        status = open_labelled_data(data, arguments, error);
+    rer_status status = open_labelled_data(data, arguments, error);
     if (status != RER_OK)
         return status;
     signals_defer(true);
@@ -126,8 +119,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model",  "errors", "ids",       "images", "texts",
-                                      "class-names", "over",   "threshold", "budget", NULL};
+static const char *const refused[] = {"save-model", "errors",    "ids",    "images",           "texts", "class-names",
+                                      "over",       "threshold", "budget", "spreadsheet-safe", NULL};
 
 const cli_command scale_command = {
     .name = "scale",
@@ -136,6 +129,7 @@ const cli_command scale_command = {
     .examples = {"rer scale X.npy y.npy --out scaling", "rer scale X.npy y.npy --accuracy .93 --collect 500"},
     .files_min = 1,
     .files_max = 2,
+    .results = "scale",
     .refused = refused,
     .run = run,
 };

@@ -19,10 +19,9 @@ static rer_status open_data(cli_job *job, rer_error *error)
     return status != RER_OK ? status : rer_dataset_open(&job->data, &files, arguments->options, error);
 }
 
-static rer_status compute(cli_job *job, const char *errors_path, const rer_progress *progress, rer_error *error)
+static rer_status compute(cli_job *job, const rer_outputs *outputs, const rer_progress *progress, rer_error *error)
 {
-    rer_outputs outputs = {.size = sizeof outputs, .errors = errors_path};
-    return rer_score(&job->result, job->model, job->data, job->arguments->options, &outputs, progress, error);
+    return rer_score(&job->result, job->model, job->data, job->arguments->options, outputs, progress, error);
 }
 
 static int run(const cli_arguments *arguments)
@@ -44,6 +43,7 @@ const cli_command score_command = {
     .examples = {"rer score model.safetensors X.npy y.npy --out results", "rer score model.safetensors X.npy --json"},
     .files_min = 2,
     .files_max = 3,
+    .results = "analyze",
     .refused = refused,
     .run = run,
 };

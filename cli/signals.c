@@ -1,5 +1,6 @@
-/* Interrupts. While files are being made a signal is only noted, and the progress callback stops
- * the work, so that temporary files are removed; at any other time there is nothing to clean up. */
+/* Interrupts. While files are being made a signal is only noted, and the progress callback stops the work. Where that
+ * takes too long, as when a large picture is being decoded, or a signal comes a second time, the process ends in the
+ * handler. Temporary files are removed either way. */
 #include "cli.h"
 
 #include <signal.h>
@@ -11,25 +12,30 @@ enum { GRACE_SECONDS = 10 };
 
 static volatile sig_atomic_t deferred, received;
 
+static void end_now(int number)
+{
+    rer_unfinished_remove(); /* NOLINT(bugprone-signal-handler): made for this */
+    _exit(128 + number);
+}
+
+/* The second signal does not wait for what the first began. */
 static void on_signal(int number)
 {
+    if (!deferred || received != 0)
+        end_now(number);
     received = number;
-    if (!deferred)
-        _exit(128 + number);
     (void)alarm(GRACE_SECONDS);
 }
 
 static void on_alarm(int number)
 {
     (void)number;
-    _exit(128 + received);
+    end_now(received);
 }
 
 static void catch_signal(int number)
 {
-    struct sigaction old, action = {.sa_handler = on_signal};
-    /* A second signal does not wait for the first; without SA_RESTART it ends a write that waits. */
-    action.sa_flags = (int)SA_RESETHAND;
+    struct sigaction old, action = {.sa_handler = on_signal}; /* without SA_RESTART it ends a write that waits */
     if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
         return; /* as under nohup */
     (void)sigaction(number, &action, NULL);

@@ -29,19 +29,19 @@ static void print_size(const cli_job *job)
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32];
     int64_t shape[3];
-    printf("%s sample%s, ", grouped(number, summary->n_samples), plural(summary->n_samples));
-    printf("%s classes, ", grouped(number, summary->n_classes));
-    printf("%s feature%s", grouped(number, summary->n_features), plural(summary->n_features));
+    say("%s sample%s, ", grouped(number, summary->n_samples), plural(summary->n_samples));
+    say("%s classes, ", grouped(number, summary->n_classes));
+    say("%s feature%s", grouped(number, summary->n_features), plural(summary->n_features));
     if (rer_dataset_is_pictures(job->data, shape))
-        printf(" of pictures");
+        say(" of pictures");
     if (summary->n_unlabelled > 0 && summary->n_labelled > 0)
-        printf("; %s without a label", grouped(number, summary->n_unlabelled));
+        say("; %s without a label", grouped(number, summary->n_unlabelled));
     if (summary->n_invalid > 0)
-        printf("; %s left out", grouped(number, summary->n_invalid));
+        say("; %s left out", grouped(number, summary->n_invalid));
     if (summary->n_outliers > 0)
-        printf("; %s resemble%s no class clearly", grouped(number, summary->n_outliers),
-               summary->n_outliers == 1 ? "s" : "");
-    printf("\n");
+        say("; %s resemble%s no class clearly", grouped(number, summary->n_outliers),
+            summary->n_outliers == 1 ? "s" : "");
+    say("\n");
 }
 
 /* So many of the judged labels are the share. */
@@ -56,22 +56,21 @@ static void print_findings(const cli_job *job)
     char number[32];
     int64_t wrong = labels_of(summary, summary->noise_rate), low = labels_of(summary, summary->noise_low);
     if (wrong == 0)
-        printf("Hardly any label looks wrong");
+        say("Hardly any label looks wrong");
     else if (isnan(summary->noise_low))
-        printf("About %s label%s look%s wrong (%.1f %%)", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
-               100 * summary->noise_rate);
+        say("About %s label%s look%s wrong (%.1f %%)", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
+            100 * summary->noise_rate);
     else {
         if (low > 0)
-            printf("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low),
-                   low == 1 ? "is" : "are");
-        printf(low > 0 ? "%s" : "Up to %s labels may be wrong",
-               grouped(number, labels_of(summary, summary->noise_high)));
-        printf(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
+            say("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low),
+                low == 1 ? "is" : "are");
+        say(low > 0 ? "%s" : "Up to %s labels may be wrong", grouped(number, labels_of(summary, summary->noise_high)));
+        say(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
     }
-    printf(".\n");
+    say(".\n");
     if (!isnan(summary->chi))
-        printf("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
-               summary->difficulty, summary->chi, 100 * summary->error_rate);
+        say("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
+            summary->difficulty, summary->chi, 100 * summary->error_rate);
 }
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one" */
@@ -150,15 +149,15 @@ static void print_budgets(const cli_job *job)
     if (first > summary->chi_all.n)
         first = summary->chi_all.n;
     if (summary->n_issues > 0) {
-        printf("Start with the %s flagged", grouped(number, summary->n_issues));
-        if (option_is(job->arguments, "budget", "auto") && !isnan(summary->threshold))
-            printf(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-        printf(": about %s are wrong; of", grouped(wrong, llround(summary->expected_wrong)));
+        say("Start with the %s flagged", grouped(number, summary->n_issues));
+        if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
+            say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
+        say(": about %s are wrong; of", grouped(wrong, llround(summary->expected_wrong)));
     } else {
-        printf("None is flagged; of");
+        say("None is flagged; of");
     }
-    printf(" the first %s about %s.\n", grouped(number, first),
-           grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
+    say(" the first %s about %s.\n", grouped(number, first),
+        grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
 }
 
 static void print_suspects(const cli_job *job)
@@ -181,15 +180,15 @@ static void print_suspects(const cli_job *job)
     if (count == 0)
         return;
     print_budgets(job);
-    printf("  %*s  ", who, title);
+    say("  %*s  ", who, title);
     print_padded("given", given + 2);
     print_padded("suggested", suggested + 2);
-    printf("why the label is suspicious\n");
+    say("why the label is suspicious\n");
     for (int64_t i = 0; i < count; i++) {
-        printf("  %*s%s  ", who - text_width(lines[i].who), "", lines[i].who);
+        say("  %*s%s  ", who - text_width(lines[i].who), "", lines[i].who);
         print_padded(lines[i].given, given + 2);
         print_padded(lines[i].suggested, suggested + 2);
-        printf("%s\n", lines[i].why);
+        say("%s\n", lines[i].why);
     }
 }
 
@@ -221,26 +220,25 @@ static void print_classes(const cli_job *job)
         n_pairs++;
     if (n_hardest == 0)
         return;
-    printf("\n  ");
+    say("\n  ");
     print_padded("hardest classes", HALF - 2);
-    printf("%s\n", n_pairs > 0 ? "most confused pairs" : "");
+    say("%s\n", n_pairs > 0 ? "most confused pairs" : "");
     for (int i = 0; i < n_hardest || i < n_pairs; i++) {
         char half[2 * TEXT] = "", number[32], a[TEXT], b[TEXT];
         if (i < n_hardest) {
             const rer_class_summary *class = rer_result_class(job->result, hardest[i]);
             (void)clean_text(a, sizeof a, class_name(job, hardest[i]), 20);
-            (void)snprintf(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi,
-                           grouped(number, class->n_issues));
+            say_to(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi, grouped(number, class->n_issues));
         }
-        printf("  ");
+        say("  ");
         print_padded(half, i < n_pairs ? HALF - 2 : text_width(half));
         if (i < n_pairs) {
             const rer_pair *pair = rer_result_pair(job->result, i);
             (void)clean_text(a, sizeof a, class_name(job, pair->a), 16);
             (void)clean_text(b, sizeof b, class_name(job, pair->b), 16);
-            printf("%s / %s: %s", a, b, grouped(number, pair->a_as_b + pair->b_as_a));
+            say("%s / %s: %s", a, b, grouped(number, pair->a_as_b + pair->b_as_a));
         }
-        printf("\n");
+        say("\n");
     }
 }
 
@@ -262,19 +260,19 @@ static void print_subsets(const cli_job *job)
     }
     if (total == 0)
         return;
-    printf("\n  %-28s  %10s  %24s  %10s  %10s  %8s\n", "subset", "samples", "chi (95 %)", "difficulty", "noise rate",
-           "flagged");
+    say("\n  %-28s  %10s  %24s  %10s  %10s  %8s\n", "subset", "samples", "chi (95 %)", "difficulty", "noise rate",
+        "flagged");
     for (int i = 0; i < count; i++) {
         (void)clean_text(name, sizeof name, hardest[i]->name, 28);
-        printf("  ");
+        say("  ");
         print_padded(name, 28);
-        printf("  %10s  %6.3f (%6.3f to %6.3f)", grouped(number, hardest[i]->n), hardest[i]->chi,
-               hardest[i]->chi_within.low, hardest[i]->chi_within.high);
-        printf("  %10.3f  %10.3f  %8s\n", hardest[i]->difficulty, hardest[i]->noise_rate,
-               grouped(number, hardest[i]->n_issues));
+        say("  %10s  %6.3f (%6.3f to %6.3f)", grouped(number, hardest[i]->n), hardest[i]->chi,
+            hardest[i]->chi_within.low, hardest[i]->chi_within.high);
+        say("  %10.3f  %10.3f  %8s\n", hardest[i]->difficulty, hardest[i]->noise_rate,
+            grouped(number, hardest[i]->n_issues));
     }
     if (total > count)
-        printf("  %d more in subset_details.csv\n", total - count);
+        say("  %d more in subset_details.csv\n", total - count);
 }
 
 static void print_notes(const cli_job *job)
@@ -288,30 +286,30 @@ static void print_notes(const cli_job *job)
             (void)snprintf(text, sizeof text, "%d more in summary.json (--json prints it)", count - i);
         else
             (void)clean_text(text, sizeof text, rer_result_note(job->result, i), LINE_WIDTH - 6);
-        printf("%sNote: %s\n", i == 0 ? "\n" : "", text);
+        say(i == 0 ? "\nNote: %s\n" : "Note: %s\n", text);
     }
     if (count == 0)
-        printf("\n");
+        say("\n");
 }
 
 static void print_files(const cli_arguments *arguments, bool has_labels)
 {
     const char *out = arguments->out;
     if (out != NULL)
-        printf("Written to %s: report.html, samples.csv, classes.csv, summary.json%s", out,
-               option_is_on(arguments, "details") || arguments->subsets != NULL ? ", details.json, ..." : "");
+        say("Written to %s: report.html, samples.csv, classes.csv, summary.json%s", out,
+            option_is_on(arguments, "details") || arguments->subsets != NULL ? ", details.json, ..." : "");
     if (arguments->save_model != NULL)
-        printf("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
+        say("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
     if (arguments->errors != NULL)
-        printf("%s%s", out != NULL || arguments->save_model != NULL ? "; " : "Written: ", arguments->errors);
+        say("%s%s", out != NULL || arguments->save_model != NULL ? "; " : "Written: ", arguments->errors);
     if (out != NULL || arguments->save_model != NULL || arguments->errors != NULL)
-        printf("\n");
+        say("\n");
     if (out == NULL)
-        printf("Add --out DIR for a report and a table of all samples.\n");
+        say("Add --out DIR for a report and a table of all samples.\n");
     else if (has_labels)
-        printf("Look at report.html first; then check the samples that samples.csv flags (is_label_issue).\n");
+        say("Look at report.html first; then check the samples that samples.csv flags (is_label_issue).\n");
     else
-        printf("Look at samples.csv: suggested_label and suggestion_probability of every row.\n");
+        say("Look at samples.csv: suggested_label and suggestion_probability of every row.\n");
 }
 
 void print_summary(const cli_job *job)
@@ -324,7 +322,7 @@ void print_summary(const cli_job *job)
         print_classes(job);
         print_subsets(job);
     } else {
-        printf("No labels were given: every row gets a suggested one, with its probability.\n");
+        say("No labels were given: every row gets a suggested one, with its probability.\n");
     }
     print_notes(job);
     print_files(job->arguments, has_labels);

@@ -1,7 +1,7 @@
 /* rer sweep: the same analysis for several values of one option. */
 #include "cli.h"
 
-#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,18 +43,24 @@ static rer_status read_values(sweep_values *values, const cli_arguments *argumen
 
 static const char header[] = "option,value,chi,chi0,chi_rand,noise_rate,error_rate,n_issues,seconds\n";
 
+/* What is no number is an empty cell. */
 static void write_row(FILE *out, const char *name, const char *value, const rer_summary *summary)
 {
-    fprintf(out, "%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%lld,%.6g\n", name, value, summary->chi, summary->chi0,
-            summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
-            summary->seconds.total);
+    const double numbers[] = {summary->chi, summary->chi0, summary->chi_rand, summary->noise_rate, summary->error_rate};
+    fprintf(out, "%s,%s", name, value);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (isfinite(numbers[i]))
+            fprintf(out, ",%.9g", numbers[i]);
+        else
+            fputc(',', out);
+    fprintf(out, ",%lld,%.6g\n", (long long)summary->n_issues, summary->seconds.total);
 }
 
 static void print_row(const char *value, const rer_summary *summary)
 {
-    printf("  %10s  %8.4f  %8.4f  %8.4f  %10.4f  %10.4f  %8lld  %8.2f\n", value, summary->chi, summary->chi0,
-           summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
-           summary->seconds.total);
+    say("  %10s  %8.4f  %8.4f  %8.4f  %10.4f  %10.4f  %8lld  %8.2f\n", value, summary->chi, summary->chi0,
+        summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
+        summary->seconds.total);
     (void)fflush(stdout);
 }
 
@@ -73,7 +79,7 @@ static rer_status run_value(const cli_arguments *arguments, const rer_dataset *d
     if (status == RER_OK)
         status = rer_analyze(&result, data, options, NULL, &progress, error);
     progress_clear(&line);
-    if (status == RER_OK && out != NULL)
+    if (status == RER_OK)
         write_row(out, values->name, values->value[i], rer_result_summary(result));
     if (status == RER_OK && !arguments->quiet)
         print_row(values->value[i], rer_result_summary(result));
@@ -86,41 +92,34 @@ static rer_status run_values(const cli_arguments *arguments, const rer_dataset *
                              FILE *out, rer_error *error)
 {
     rer_status status = RER_OK;
-    if (out != NULL)
-        fputs(header, out);
+    fputs(header, out);
     if (!arguments->quiet)
-        printf("  %10s  %8s  %8s  %8s  %10s  %10s  %8s  %8s\n", values->name, "chi", "chi0", "chi_rand", "noise rate",
-               "error rate", "flagged", "seconds");
+        say("  %10s  %8s  %8s  %8s  %10s  %10s  %8s  %8s\n", values->name, "chi", "chi0", "chi_rand", "noise rate",
+            "error rate", "flagged", "seconds");
     for (int i = 0; i < values->count && status == RER_OK; i++)
         status = run_value(arguments, data, values, i, out, error);
-    if (status == RER_OK && out != NULL && (fflush(out) != 0 || ferror(out)))
-        status = fail(error, RER_SYSTEM, "%s: cannot be written: %s", arguments->out, strerror(errno));
     return status;
 }
 
 static rer_status sweep(const cli_arguments *arguments, rer_dataset **data, sweep_values *values, rer_error *error)
 {
-    cli_staged staged = {0};
-    FILE *out = NULL;
+    char *text = NULL;
+    size_t length = 0;
     rer_status status = read_values(values, arguments, error);
     if (status == RER_OK)
-        status = check_writable(arguments->out, false, error);
-    if (status == RER_OK)
         status = open_labelled_data(data, arguments, error);
-    if (status == RER_OK)
-        status = stage(&staged, arguments->out, error);
-    if (status == RER_OK && staged.path != NULL) {
-        out = fopen(staged.path, "w");
-        if (out == NULL)
-            status = fail(error, RER_SYSTEM, "%s: %s", arguments->out, strerror(errno));
-    }
-    if (status == RER_OK)
-        status = run_values(arguments, *data, values, out, error);
-    if (out != NULL && fclose(out) != 0 && status == RER_OK)
-        status = fail(error, RER_SYSTEM, "%s: cannot be written: %s", arguments->out, strerror(errno));
-    if (status == RER_OK)
-        status = staged_commit(&staged, error);
-    staged_discard(&staged);
+    if (status != RER_OK)
+        return status;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
+        return fail(error, RER_SYSTEM, "out of memory");
+    status = run_values(arguments, *data, values, out, error);
+    bool is_whole = fclose(out) == 0;
+    if (status == RER_OK && !is_whole)
+        status = fail(error, RER_SYSTEM, "out of memory: %s", arguments->over);
+    if (status == RER_OK && arguments->out != NULL)
+        status = rer_save_text(arguments->out, text, error);
+    free(text);
     return status;
 }
 
@@ -137,7 +136,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors", "ids", "images", "texts", "class-names", "json", NULL};
+static const char *const refused[] = {"save-model", "errors",           "ids", "images", "texts", "class-names",
+                                      "json",       "spreadsheet-safe", NULL};
 
 const cli_command sweep_command = {
     .name = "sweep",

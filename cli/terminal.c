@@ -1,6 +1,10 @@
-/* The progress line, and text that lines up on a terminal. */
+/* What goes to the terminal: all of it by say() and complain(), but for the progress line. */
 #include "cli.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,7 +84,7 @@ static int decode(const char *text, unsigned *point)
 /* Control characters, and those that change the direction or the lines of what follows. */
 static bool is_harmful(unsigned point)
 {
-    return point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x200B && point <= 0x200F) ||
+    return point < 0x20 || point == 0x61C || (point >= 0x7F && point < 0xA0) || (point >= 0x200B && point <= 0x200F) ||
            (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF;
 }
 
@@ -95,14 +99,28 @@ static int columns_of(unsigned point)
     return wide ? 2 : 1;
 }
 
+/* The next character as it is shown, itself or \u001b, or \xff where the bytes are no character; moves *text on and
+ * returns the columns. */
+static int next_visible(char out[16], const char **text)
+{
+    unsigned point;
+    int length = decode(*text, &point);
+    if (length == 1 && point == 0)
+        point = (unsigned char)**text;
+    bool malformed = length == 1 && point >= 0x80;
+    int used = malformed           ? snprintf(out, 16, "\\x%02x", point)
+               : is_harmful(point) ? snprintf(out, 16, "\\u%04x", point)
+                                   : snprintf(out, 16, "%.*s", length, *text);
+    *text += length;
+    return malformed || is_harmful(point) ? used : columns_of(point);
+}
+
 int text_width(const char *text)
 {
+    char shown[16];
     int width = 0;
-    unsigned point;
-    for (; *text != 0; text += decode(text, &point)) {
-        (void)decode(text, &point);
-        width += is_harmful(point) ? 1 : columns_of(point);
-    }
+    while (*text != 0)
+        width += next_visible(shown, &text);
     return width;
 }
 
@@ -112,19 +130,15 @@ int clean_text(char *out, size_t size, const char *text, int width)
     int limit = cut ? width - 2 : width, columns = 0;
     size_t used = 0;
     while (*text != 0) {
-        unsigned point;
-        int length = decode(text, &point);
-        bool harmful = is_harmful(point);
-        int wide = harmful ? 1 : columns_of(point);
-        if (columns + wide > limit || used + (size_t)length + 3 > size)
+        char shown[16];
+        const char *next = text;
+        int wide = next_visible(shown, &next);
+        if (columns + wide > limit || used + strlen(shown) + 3 > size)
             break;
-        if (harmful)
-            out[used] = '?';
-        else
-            memcpy(out + used, text, (size_t)length);
-        used += harmful ? 1 : (size_t)length;
+        memcpy(out + used, shown, strlen(shown));
+        used += strlen(shown);
         columns += wide;
-        text += length;
+        text = next;
     }
     if (*text != 0) {
         memcpy(out + used, "..", 2);
@@ -139,7 +153,170 @@ void print_padded(const char *text, int width)
 {
     char clean[512];
     int columns = clean_text(clean, sizeof clean, text, width);
-    printf("%s%*s", clean, width > columns ? width - columns : 0, "");
+    say("%s%*s", clean, width > columns ? width - columns : 0, "");
+}
+
+/* ---- the one way out ------------------------------------------------------------------------ */
+
+typedef struct values {
+    va_list list;
+} values;
+
+typedef struct conversion {
+    bool left, plus, is_long;
+    int width, precision; /* precision -1: none */
+    char kind;
+} conversion;
+
+static int take_number(const char **at, values *from)
+{
+    int number = 0;
+    if (**at == '*') {
+        (*at)++;
+        return va_arg(from->list, int);
+    }
+    while (**at >= '0' && **at <= '9')
+        number = 10 * number + *(*at)++ - '0';
+    return number;
+}
+
+/* "%-8.3f" from behind the % on: [-+] width .precision ll kind. */
+static conversion parse_conversion(const char **at, values *from)
+{
+    conversion found = {.precision = -1};
+    for (; **at == '-' || **at == '+'; (*at)++) {
+        found.left = found.left || **at == '-';
+        found.plus = found.plus || **at == '+';
+    }
+    found.width = take_number(at, from);
+    if (**at == '.') {
+        (*at)++;
+        found.precision = take_number(at, from);
+    }
+    found.is_long = strncmp(*at, "ll", 2) == 0;
+    *at += found.is_long ? 2 : 0;
+    found.kind = *(*at)++;
+    return found;
+}
+
+static void put_text(FILE *to, const conversion *how, const char *text)
+{
+    char shown[16];
+    int columns = text_width(text), blanks = how->width > columns ? how->width - columns : 0;
+    fprintf(to, "%*s", how->left ? 0 : blanks, "");
+    while (*text != 0) {
+        (void)next_visible(shown, &text);
+        fputs(shown, to);
+    }
+    fprintf(to, "%*s", how->left ? blanks : 0, "");
+}
+
+/* What is no number is a dash. */
+static void put_real(FILE *to, const conversion *how, double value)
+{
+    char text[400] = "-";
+    int digits = how->precision < 0 ? 6 : how->precision;
+    if (isfinite(value) && how->kind == 'f')
+        (void)snprintf(text, sizeof text, how->plus ? "%+.*f" : "%.*f", digits, value);
+    else if (isfinite(value))
+        (void)snprintf(text, sizeof text, how->plus ? "%+.*g" : "%.*g", digits, value);
+    put_text(to, how, text);
+}
+
+static void put_integer(FILE *to, const conversion *how, long long value)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%lld", value);
+    put_text(to, how, text);
+}
+
+/* The format is ours; what stands for its %s may come from anywhere. */
+static void put_formatted(FILE *to, const char *format, values *from)
+{
+    for (const char *at = format; *at != 0;) {
+        size_t plain = strcspn(at, "%");
+        (void)fwrite(at, 1, plain, to);
+        at += plain;
+        if (*at++ == 0)
+            return;
+        conversion how = parse_conversion(&at, from);
+        if (how.kind == '%')
+            fputc('%', to);
+        else if (how.kind == 's')
+            put_text(to, &how, va_arg(from->list, const char *));
+        else if (how.kind == 'd' && how.is_long)
+            put_integer(to, &how, va_arg(from->list, long long));
+        else if (how.kind == 'd')
+            put_integer(to, &how, va_arg(from->list, int));
+        else
+            put_real(to, &how, va_arg(from->list, double));
+    }
+}
+
+static int lost; /* errno of the first failure of standard output */
+
+static void note_loss(void)
+{
+    if (lost == 0 && ferror(stdout) != 0)
+        lost = errno != 0 ? errno : EIO;
+}
+
+void say(const char *format, ...)
+{
+    values from;
+    va_start(from.list, format);
+    put_formatted(stdout, format, &from);
+    va_end(from.list);
+    note_loss();
+}
+
+void say_to(char *out, size_t size, const char *format, ...)
+{
+    values from;
+    FILE *to = fmemopen(out, size, "w");
+    out[0] = 0;
+    if (to == NULL)
+        return;
+    va_start(from.list, format);
+    put_formatted(to, format, &from);
+    va_end(from.list);
+    (void)fclose(to);
+    out[size - 1] = 0;
+}
+
+void say_lines(const char *text)
+{
+    char shown[16];
+    while (*text != 0)
+        if (*text == '\n') {
+            text++;
+            fputc('\n', stdout);
+        } else {
+            (void)next_visible(shown, &text);
+            fputs(shown, stdout);
+        }
+    fputc('\n', stdout);
+    note_loss();
+}
+
+void complain(const char *format, ...)
+{
+    values from;
+    va_start(from.list, format);
+    fputs("rer: ", stderr);
+    put_formatted(stderr, format, &from);
+    fputc('\n', stderr);
+    va_end(from.list);
+}
+
+int end_output(int code)
+{
+    (void)fflush(stdout);
+    note_loss();
+    if (code != 0 || lost == 0 || lost == EPIPE) /* a reader that has seen enough (| head) is no failure */
+        return code;
+    complain("standard output cannot be written: %s", strerror(lost));
+    return RER_SYSTEM;
 }
 
 const char *grouped(char out[32], int64_t value)

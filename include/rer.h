@@ -178,10 +178,12 @@ RER_API bool rer_dataset_is_pictures(const rer_dataset *data, int64_t shape[3]);
 
 typedef struct rer_result rer_result;
 
-/* What an analysis writes while it runs; NULL: nothing. */
+/* What an analysis writes; NULL: nothing. All of it takes its place at the end or, after a failure, nothing does. */
 typedef struct rer_outputs {
     size_t size;        /* sizeof(rer_outputs) */
     const char *errors; /* Fortran-order .npy [C, N] of float32: the error of each row under each class */
+    const char *model;  /* as rer_model_save writes it; not of rer_score */
+    const char *folder; /* as rer_result_write fills it */
 } rer_outputs;
 
 /* The result does not need the data set, which is the caller's as before. */
@@ -275,8 +277,9 @@ RER_API const char *rer_result_note(const rer_result *result, int index);
 
 /* `data` of these is the one that the result was made from: pictures, texts, ids and names of files are its. */
 
-/* Writes samples.csv, classes.csv, summary.json and report.html (and the files of the details, where there
- * are some) into a folder, made if missing: all of them or, on an error, none. */
+/* Makes a folder of samples.csv, classes.csv, summary.json and report.html (and the files of the details, where there
+ * are some), with a manifest.json that lists their sizes and checksums. It takes the place of earlier results as a
+ * whole or, on an error, not at all; a folder that holds anything else is an error. */
 RER_API rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error);
 /* The report alone, at any path. */
 RER_API rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path,
@@ -347,6 +350,17 @@ RER_API int rer_options_count(void);
 RER_API const rer_option_info *rer_options_info(int index); /* lives for ever; NULL past the last */
 /* Whether a command ("analyze") may have the option: those of one command are for no other. */
 RER_API bool rer_option_is_for(const rer_option_info *info, const char *command);
+
+/* ---- outputs ----------------------------------------------------------------------------- */
+
+/* Whether an output could be written, before hours of work. command NULL: a file; else the folder of a command's
+ * results: "analyze", "scale", "compare", "bench". */
+RER_API rer_status rer_check_output(const char *path, const char *command, rer_error *error);
+/* A file of this text, which appears whole or not at all. */
+RER_API rer_status rer_save_text(const char *path, const char *text, rer_error *error);
+/* Removes what is being written under temporary names. For a handler of signals, where it is safe to call; the
+ * process must end then. */
+RER_API void rer_unfinished_remove(void);
 
 #ifdef __cplusplus
 }

@@ -109,7 +109,7 @@ RER_API double rer_scaling_collected(const rer_scaling *scaling);
 /* Warnings and notes, or NULL past the last one. */
 RER_API const char *rer_scaling_note(const rer_scaling *scaling, int index);
 
-/* Writes scale.html, scale.csv, scale.json, scale.svg and scale_error.svg into a folder, made if missing: all or none. */
+/* Writes scale.html, scale.csv, scale.json, scale.svg and scale_error.svg into a folder, as rer_result_write does. */
 RER_API rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer_error *error);
 /* scale.json as text; free() it. */
 RER_API rer_status rer_scaling_json(const rer_scaling *scaling, char **json, rer_error *error);
@@ -233,7 +233,7 @@ RER_API const rer_regression *rer_comparison_regression(const rer_comparison *co
 RER_API const char *rer_comparison_note(const rer_comparison *comparison, int index);
 /* compare.json as text; free() it. */
 RER_API rer_status rer_comparison_json(const rer_comparison *comparison, char **json, rer_error *error);
-/* Writes compare.html, compare.json, tables and charts into a folder, made if missing: all or none. */
+/* Writes compare.html, compare.json, tables and charts into a folder, as rer_result_write does. */
 RER_API rer_status rer_comparison_write(const rer_comparison *comparison, const char *folder, rer_error *error);
 
 /* ---- label noise ------------------------------------------------------------------------- */
@@ -310,7 +310,7 @@ typedef struct rer_bench_difference {
 RER_API rer_status rer_bench_gap(rer_bench_difference *gap, const rer_bench *bench, int cell, int detector, int other,
                                  rer_error *error);
 
-/* Writes bench.html, bench.csv, bench.json and charts (.svg) into a folder, made if missing: all or none. */
+/* Writes bench.html, bench.csv, bench.json and charts (.svg) into a folder, as rer_result_write does. */
 RER_API rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error *error);
 /* bench.json as text; free() it. */
 RER_API rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error *error);

@@ -5,6 +5,7 @@
 #include "fit/row_sample.h"
 #include "judge/judge.h"
 #include "parts/parts.h"
+#include "report/report.h"
 #include "score/score.h"
 #include "score/second_look.h"
 
@@ -110,21 +111,29 @@ static rer_status add_notes(rer_result *result, const rer_detector *detector, bo
     return status;
 }
 
-/* `calibration` NULL: the rows are new ones. The file of errors appears last, when nothing else can fail. */
+/* What is written beside the result: all of it appears together, when nothing else can fail. */
+enum { ERRORS, MODEL, FOLDER, OUTPUTS };
+
+typedef struct run_outputs {
+    rer_outputs wanted;
+    rer_output made[OUTPUTS];
+} run_outputs;
+
+/* `calibration` NULL: the rows are new ones. */
 static rer_status score_and_judge(rer_result *result, const rer_model *model, const rer_calibration *calibration,
-                                  const rer_run *run, const char *errors_path, rer_error *error)
+                                  const rer_run *run, run_outputs *outputs, rer_error *error)
 {
     bool left_out = calibration != NULL;
     rer_findings findings = {0};
-    rer_output errors = {0};
+    rer_output *errors = outputs->wanted.errors != NULL ? &outputs->made[ERRORS] : NULL;
     rer_detector detector = {0};
     rer_verdict verdict = {0};
     double start = rer_now();
     rer_status status = RER_OK;
-    if (errors_path != NULL)
-        status = rer_errors_open(&errors, errors_path, model->C, run->N, error);
+    if (errors != NULL)
+        status = rer_errors_open(errors, outputs->wanted.errors, model->C, run->N, error);
     if (status == RER_OK)
-        status = score_rows(&findings, result, model, left_out, run, errors_path != NULL ? &errors : NULL, error);
+        status = score_rows(&findings, result, model, left_out, run, errors, error);
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
@@ -139,9 +148,6 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         status = rer_judge(result, &findings, error);
     if (status == RER_OK)
         status = add_notes(result, &detector, left_out, run->data, error);
-    if (status == RER_OK && errors_path != NULL)
-        status = rer_output_commit(&errors, error);
-    rer_output_discard(&errors);
     rer_verdict_free(&verdict);
     free_scores(&findings.scores);
     result->summary.seconds.score = scored - start;
@@ -177,7 +183,7 @@ static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error
 }
 
 /* Fits, calibrates, scores and judges, into a result that has labels. */
-static rer_status run_stages(rer_result *result, rer_run *run, const char *errors_path, rer_error *error)
+static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outputs, rer_error *error)
 {
     double started = rer_now();
     rer_row_sample sample = {0};
@@ -196,7 +202,7 @@ static rer_status run_stages(rer_result *result, rer_run *run, const char *error
     rer_row_sample_free(&sample);
     double calibrated = rer_now();
     if (status == RER_OK)
-        status = score_and_judge(result, model, &calibration, run, errors_path, error);
+        status = score_and_judge(result, model, &calibration, run, outputs, error);
     rer_calibration_free(&calibration);
     result->summary.seconds.fit = fitted - started;
     result->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
@@ -204,7 +210,7 @@ static rer_status run_stages(rer_result *result, rer_run *run, const char *error
 }
 
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
-                          const char *errors_path, const rer_progress *progress, rer_error *error)
+                          run_outputs *outputs, const rer_progress *progress, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -220,7 +226,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
     if (status == RER_OK)
-        status = run_stages(made, &run, errors_path, error);
+        status = run_stages(made, &run, outputs, error);
     rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
@@ -241,16 +247,49 @@ static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const 
     rer_status status = rer_options_take(options, given, error);
     if (status == RER_OK)
         status = rer_struct_take(outputs, sizeof *outputs, given_outputs, "rer_outputs", error);
+    if (status == RER_OK && outputs->folder != NULL)
+        status = rer_check_output(outputs->folder, "analyze", error);
     return status == RER_OK ? rer_dataset_check(data, error) : status;
+}
+
+static bool is_cancelled(const rer_progress *progress)
+{
+    return progress != NULL && progress->report != NULL && progress->report(progress->context, "writing", 1);
+}
+
+/* What they end with: the outputs take their names, and `made` becomes the caller's; or neither. */
+static rer_status give(rer_result **result, rer_result *made, const rer_dataset *data, run_outputs *outputs,
+                       const rer_progress *progress, rer_status status, rer_error *error)
+{
+    const rer_outputs *wanted = &outputs->wanted;
+    const rer_model *model = made != NULL ? made->model : NULL;
+    if (status == RER_OK && wanted->model != NULL)
+        status = rer_model_stage(&outputs->made[MODEL], model, wanted->model, error);
+    if (status == RER_OK && wanted->folder != NULL)
+        status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, error);
+    if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(progress))
+        status = rer_fail(error, RER_CANCELLED, "cancelled");
+    if (status == RER_OK)
+        status = rer_outputs_commit(outputs->made, OUTPUTS, error);
+    for (int i = 0; i < OUTPUTS; i++)
+        rer_output_discard(&outputs->made[i]);
+    if (status == RER_OK)
+        *result = made;
+    else
+        rer_result_free(made);
+    return status;
 }
 
 rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_options *given,
                        const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
 {
     rer_options options;
-    rer_outputs outputs;
-    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
-    return status == RER_OK ? analyze(result, data, &options, outputs.errors, progress, error) : status;
+    run_outputs outputs = {0};
+    rer_result *made = NULL;
+    rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
+    if (status == RER_OK)
+        status = analyze(&made, data, &options, &outputs, progress, error);
+    return give(result, made, data, &outputs, progress, status, error);
 }
 
 /* ---- new rows against a model ------------------------------------------------------------ */
@@ -291,7 +330,7 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
 }
 
 static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
-                        const rer_options *options, const char *errors_path, const rer_progress *progress,
+                        const rer_options *options, run_outputs *outputs, const rer_progress *progress,
                         rer_error *error)
 {
     double started = rer_now();
@@ -310,7 +349,7 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status == RER_OK)
         status = give_labels(made, model, data, error);
     if (status == RER_OK)
-        status = score_and_judge(made, model, NULL, &run, errors_path, error);
+        status = score_and_judge(made, model, NULL, &run, outputs, error);
     rer_run_end(&run);
     if (status != RER_OK) {
         rer_result_free(made);
@@ -325,7 +364,12 @@ rer_status rer_score(rer_result **result, const rer_model *model, const rer_data
                      const rer_outputs *given_outputs, const rer_progress *progress, rer_error *error)
 {
     rer_options options;
-    rer_outputs outputs;
-    rer_status status = take_inputs(&options, &outputs, data, given, given_outputs, error);
-    return status == RER_OK ? score(result, model, data, &options, outputs.errors, progress, error) : status;
+    run_outputs outputs = {0};
+    rer_result *made = NULL;
+    rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
+    if (status == RER_OK && outputs.wanted.model != NULL)
+        status = rer_fail(error, RER_BAD_USAGE, "rer_outputs.model: rer_score fits none; rer_analyze does");
+    if (status == RER_OK)
+        status = score(&made, model, data, &options, &outputs, progress, error);
+    return give(result, made, data, &outputs, progress, status, error);
 }

@@ -341,7 +341,9 @@ class Result:
     # ---- files ----
 
     def write(self, folder: str | os.PathLike[str]) -> None:
-        """Writes samples.csv, classes.csv, summary.json and report.html: all of them or none."""
+        """Makes a folder of samples.csv, classes.csv, summary.json, report.html and manifest.json.
+
+        It takes the place of earlier results as a whole; a folder that holds anything else is an error."""
         with python_messages():
             self._result.write(os.fspath(folder))
 

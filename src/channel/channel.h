@@ -2,6 +2,7 @@
 #ifndef RER_CHANNEL_H
 #define RER_CHANNEL_H
 
+#include "core/output.h"
 #include "fit/model.h"
 
 /* With more classes than are scored at a time wrong labels are taken to be uniform or blurred: rates of pairs and
@@ -69,5 +70,8 @@ double rer_channel_right(const rer_channel_state *state, const rer_channel *chan
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in
  * tiles. */
 int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code);
+
+/* rer_model_save up to its last step, rer_output_commit. */
+rer_status rer_model_stage(rer_output *output, const rer_model *model, const char *path, rer_error *error);
 
 #endif

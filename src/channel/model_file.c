@@ -101,12 +101,22 @@ static rer_tensors *save_model(const rer_model *model)
     return tensors;
 }
 
+rer_status rer_model_stage(rer_output *output, const rer_model *model, const char *path, rer_error *error)
+{
+    rer_tensors *tensors = save_model(model);
+    rer_status status = rer_tensors_write(output, tensors, path, error);
+    rer_tensors_free(tensors);
+    return status;
+}
+
 rer_status rer_model_save(const rer_model *model, const char *path, rer_error *error)
 {
+    rer_output output = {0};
     rer_error_clear(error);
-    rer_tensors *tensors = save_model(model);
-    rer_status status = rer_tensors_write(tensors, path, error);
-    rer_tensors_free(tensors);
+    rer_status status = rer_model_stage(&output, model, path, error);
+    if (status == RER_OK)
+        status = rer_output_commit(&output, error);
+    rer_output_discard(&output);
     return status;
 }
 

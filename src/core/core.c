@@ -28,10 +28,12 @@ static void set_error(rer_error *error, rer_status status, const char *format, v
 {
     if (error == NULL || error->status != RER_OK)
         return;
+    char text[sizeof error->message];
     error->status = status;
-    int used = vsnprintf(error->message, sizeof error->message, format, args);
-    if (reason != NULL && used >= 0 && (size_t)used < sizeof error->message)
-        (void)snprintf(error->message + used, sizeof error->message - (size_t)used, ": %s", reason);
+    int used = vsnprintf(text, sizeof text, format, args);
+    if (reason != NULL && used >= 0 && (size_t)used < sizeof text)
+        (void)snprintf(text + used, sizeof text - (size_t)used, ": %s", reason);
+    (void)rer_quote(error->message, sizeof error->message, text, (int64_t)strlen(text));
 }
 
 rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...)
@@ -227,6 +229,17 @@ bool rer_is_utf8(const char *text, int64_t length)
     return true;
 }
 
+/* Control characters, and those that change the direction or the lines of what follows. */
+static bool is_harmful(const unsigned char *bytes, int length)
+{
+    if (length != 2 && length != 3)
+        return length == 0 || (length == 1 && (bytes[0] < 0x20 || bytes[0] == 0x7F));
+    unsigned point = length == 2 ? (bytes[0] & 0x1FU) << 6 | (bytes[1] & 0x3FU)
+                                 : (bytes[0] & 0xFU) << 12 | (bytes[1] & 0x3FU) << 6 | (bytes[2] & 0x3FU);
+    return point < 0xA0 || point == 0x61C || (point >= 0x200B && point <= 0x200F) ||
+           (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF;
+}
+
 const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length)
 {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -238,7 +251,7 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
             used += 3;
             break;
         }
-        if (step == 0 || bytes[i] < 0x20 || bytes[i] == 0x7F) {
+        if (is_harmful(bytes + i, step)) {
             used += snprintf(buffer + used, (size_t)(size - used), "\\x%02x", bytes[i]);
             i++;
         } else {

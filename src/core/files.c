@@ -1,49 +1,12 @@
-/* Files of a folder are written under temporary names first, then all are renamed, so that a failure leaves the
- * folder as it was. */
+/* A folder is made whole under a temporary name, with its manifest, and exchanged for the old one. */
 #include "core/files.h"
+
+#include "core/manifest.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Removes the folders that make_folders made: those of `path` longer than `kept` bytes. */
-static void remove_folders(char *path, size_t kept)
-{
-    for (size_t length = strlen(path); length > kept; length--) {
-        if (path[length] != '/' && path[length] != 0)
-            continue;
-        path[length] = 0;
-        (void)rmdir(path);
-    }
-}
-
-/* Makes `path` and its parents; *kept becomes the length of the part that was there before. */
-static rer_status make_folders(char *path, size_t *kept, rer_error *error)
-{
-    size_t length = strlen(path);
-    struct stat found;
-    *kept = length;
-    for (size_t end = 1; end <= length; end++) {
-        if (path[end] != '/' && path[end] != 0)
-            continue;
-        char saved = path[end];
-        path[end] = 0;
-        bool made = mkdir(path, 0777) == 0;
-        if (made && *kept == length)
-            *kept = end - 1;
-        bool usable = made || (errno == EEXIST && stat(path, &found) == 0 && S_ISDIR(found.st_mode));
-        rer_status status = RER_OK;
-        if (!usable && errno == EEXIST)
-            status = rer_fail(error, RER_SYSTEM, "%s: is a file, not a folder; choose another output folder", path);
-        else if (!usable)
-            status = rer_output_fail(error, path, "the folder cannot be made");
-        path[end] = saved;
-        if (status != RER_OK)
-            return status;
-    }
-    return RER_OK;
-}
 
 rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error)
 {
@@ -54,28 +17,32 @@ rer_status rer_join_path(char **path, const char *folder, const char *name, rer_
     return status;
 }
 
-/* Under its temporary name. */
-static rer_status write_text(rer_output *output, const char *path, rer_putter *put, const void *what, int which,
-                             rer_error *error)
-{
-    rer_writer writer;
-    rer_status status = rer_output_open(output, path, error);
-    if (status != RER_OK)
-        return status;
-    rer_writer_start(&writer, output, error);
-    put(&writer, what, which);
-    status = rer_writer_end(&writer);
-    return status == RER_OK ? rer_output_finish(output, error) : status;
-}
-
 rer_status rer_file_write(const char *path, rer_putter *put, const void *what, int which, rer_error *error)
 {
+    rer_writer writer;
     rer_output output = {0};
-    rer_status status = write_text(&output, path, put, what, which, error);
+    rer_status status = rer_output_open(&output, path, error);
+    if (status != RER_OK)
+        return status;
+    rer_writer_start(&writer, &output, error);
+    put(&writer, what, which);
+    status = rer_writer_end(&writer);
     if (status == RER_OK)
         status = rer_output_commit(&output, error);
     rer_output_discard(&output);
     return status;
+}
+
+static void put_text(rer_writer *writer, const void *text, int which)
+{
+    (void)which;
+    rer_put(writer, text);
+}
+
+rer_status rer_save_text(const char *path, const char *text, rer_error *error)
+{
+    rer_error_clear(error);
+    return rer_file_write(path, put_text, text, 0, error);
 }
 
 rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_error *error)
@@ -91,44 +58,140 @@ rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_err
     return status;
 }
 
-static rer_status write_files(const char *folder, const rer_file *files, int count, const void *what, unsigned has,
-                              rer_error *error)
+/* ---- folders -------------------------------------------------------------------------------- */
+
+typedef struct folder_state {
+    const rer_folder *folder;
+    const char *path; /* temporary */
+    rer_manifest_file done[RER_FILES_MOST];
+    int count;
+} folder_state;
+
+static void put_manifest(rer_writer *writer, const void *what, int which)
 {
-    rer_output outputs[RER_FILES_MOST] = {0};
-    int opened = 0;
-    rer_status status = RER_OK;
-    for (int i = 0; i < count && status == RER_OK; i++) {
-        char *path = NULL;
-        if ((files[i].needs & ~has) != 0)
-            continue;
-        status = rer_join_path(&path, folder, files[i].name, error);
-        if (status == RER_OK)
-            status = write_text(&outputs[opened++], path, files[i].put, what, files[i].which, error);
-        free(path);
-    }
+    const folder_state *state = what;
+    (void)which;
+    rer_manifest_put(writer, state->folder->command, state->done, state->count);
+}
+
+static rer_status write_file(folder_state *state, const rer_file *file, const void *what, rer_error *error)
+{
+    rer_writer writer;
+    rer_output output = {0};
+    char *path = NULL;
+    rer_status status = rer_join_path(&path, state->path, file->name, error);
     if (status == RER_OK)
-        status = rer_outputs_commit(outputs, opened, error);
-    for (int i = 0; i < opened; i++)
-        rer_output_discard(&outputs[i]);
+        status = rer_output_create(&output, path, error);
+    free(path);
+    if (status != RER_OK)
+        return status;
+    rer_writer_start(&writer, &output, error);
+    writer.spreadsheet_safe = state->folder->spreadsheet_safe;
+    file->put(&writer, what, file->which);
+    status = rer_writer_end(&writer);
+    if (status == RER_OK)
+        status = rer_output_finish(&output, error);
+    state->done[state->count++] = (rer_manifest_file){file->name, writer.put, writer.crc32};
+    rer_output_discard(&output);
     return status;
 }
 
-rer_status rer_folder_write(const char *folder, const rer_file *files, int count, const void *what, unsigned has,
-                            rer_error *error)
+static rer_status write_files(folder_state *state, rer_error *error)
 {
-    char *path = NULL;
-    size_t kept = 0;
-    rer_error_clear(error);
-    if (folder[0] == 0)
-        return rer_fail(error, RER_BAD_USAGE, "the output folder has no name; give one, or . for this folder");
-    rer_status status = rer_copy_text(&path, folder, error);
-    if (status != RER_OK)
-        return status;
-    status = make_folders(path, &kept, error);
+    static const rer_file manifest = {RER_MANIFEST, put_manifest, 0, 0};
+    const rer_folder *folder = state->folder;
+    rer_status status = RER_OK;
+    for (int i = 0; i < folder->count && status == RER_OK; i++)
+        if ((folder->files[i].needs & ~folder->has) == 0)
+            status = write_file(state, &folder->files[i], folder->what, error);
+    return status == RER_OK ? write_file(state, &manifest, state, error) : status;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0;
+}
+
+rer_status rer_folder_stage(rer_output *output, const char *path, const rer_folder *folder, rer_error *error)
+{
+    rer_output made = {0};
+    folder_state state = {.folder = folder};
+    rer_status status = rer_check_output(path, folder->command, error);
     if (status == RER_OK)
-        status = write_files(folder, files, count, what, has, error);
-    if (status != RER_OK)
-        remove_folders(path, kept);
-    free(path);
+        status = rer_output_open_folder(&made, path, error);
+    state.path = made.temporary;
+    if (status == RER_OK)
+        status = write_files(&state, error);
+    if (status == RER_OK && is_there(made.path)) /* again: much time may have passed */
+        status = rer_manifest_replaceable(&made.replaced, made.path, folder->command, error);
+    if (status == RER_OK)
+        *output = made;
+    else
+        rer_output_discard(&made);
+    return status;
+}
+
+rer_status rer_folder_write(const char *path, const rer_folder *folder, rer_error *error)
+{
+    rer_output output = {0};
+    rer_error_clear(error);
+    rer_status status = rer_folder_stage(&output, path, folder, error);
+    if (status == RER_OK)
+        status = rer_output_commit(&output, error);
+    rer_output_discard(&output);
+    return status;
+}
+
+/* ---- what can be written -------------------------------------------------------------------- */
+
+/* Cuts the last name off. */
+static void cut_to_parent(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        strcpy(path, "."); /* fits: a name has one byte at least */
+    else
+        slash[slash == path ? 1 : 0] = 0;
+}
+
+/* The folder where something new is made for `path`: its parent or, as folders are made too, the nearest above. */
+static rer_status check_parent(char *path, bool makes_folders, const char *given, rer_error *error)
+{
+    do
+        cut_to_parent(path);
+    while (makes_folders && !is_there(path) && strcmp(path, ".") != 0 && strcmp(path, "/") != 0);
+    struct stat found;
+    bool usable = stat(path, &found) == 0;
+    if (usable && !S_ISDIR(found.st_mode)) {
+        errno = ENOTDIR;
+        usable = false;
+    }
+    if (usable && access(path, W_OK | X_OK) == 0)
+        return RER_OK;
+    return rer_output_fail(error, given, makes_folders ? "the folder cannot be made" : "cannot be made");
+}
+
+rer_status rer_check_output(const char *path, const char *command, rer_error *error)
+{
+    struct stat found;
+    bool is_folder = command != NULL;
+    rer_error_clear(error);
+    if (path == NULL || path[0] == 0)
+        return rer_fail(error, RER_BAD_USAGE, "the output has no name; give one");
+    bool exists = stat(path, &found) == 0;
+    if (exists && is_folder && !S_ISDIR(found.st_mode))
+        return rer_fail(error, RER_SYSTEM, "%s: is a file, not a folder; choose another output folder", path);
+    if (exists && !is_folder && S_ISDIR(found.st_mode))
+        return rer_fail(error, RER_SYSTEM, "%s: is a folder; name a file", path);
+    if (exists && !is_folder && !S_ISREG(found.st_mode))
+        return RER_OK; /* a device, a FIFO */
+    char *real = NULL;
+    rer_status status = exists && is_folder ? rer_manifest_replaceable(NULL, path, command, error) : RER_OK;
+    if (status == RER_OK)
+        status = rer_follow(&real, path, exists, error);
+    if (status == RER_OK)
+        status = check_parent(real, is_folder, path, error);
+    free(real);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Files from functions that put their text: one, several of a folder, or the text alone. A reader sees a file whole
- * or not at all; the files of a folder all appear or, after a failure, none. */
+/* Files from functions that put their text: one, all of a folder, or the text alone. A reader sees a file whole or
+ * not at all; the files of a folder appear together or, after a failure, not at all. */
 #ifndef RER_FILES_H
 #define RER_FILES_H
 
@@ -23,9 +23,20 @@ typedef struct rer_file {
 
 enum { RER_FILES_MOST = 64 };
 
-/* Makes the folder and its parents where they are missing. Files are written in this order, under temporary names;
- * then all are renamed. */
-rer_status rer_folder_write(const char *folder, const rer_file *files, int count, const void *what, unsigned has,
-                            rer_error *error);
+/* All files of a folder. */
+typedef struct rer_folder {
+    const char *command; /* whose results these are; they replace no others */
+    const rer_file *files;
+    int count;
+    const void *what;
+    unsigned has;
+    bool spreadsheet_safe;
+} rer_folder;
+
+/* Makes a folder with the files, in this order, and manifest.json, in place of the folder that was there. Makes its
+ * parents where they are missing. */
+rer_status rer_folder_write(const char *path, const rer_folder *folder, rer_error *error);
+/* The same up to its last step, rer_output_commit. */
+rer_status rer_folder_stage(rer_output *output, const char *path, const rer_folder *folder, rer_error *error);
 
 #endif

@@ -47,10 +47,11 @@ struct rer_options {
     int32_t probability;   /* rer_probability: what mistakenness is */
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
-    bool drop_invalid;   /* leave out rows with NaN or Inf instead of failing */
-    int32_t clusters[2]; /* rer_dataset_cluster: how many, or from and to; 0: none */
-    bool details;        /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
-    double duplicates;   /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */
+    bool drop_invalid;     /* leave out rows with NaN or Inf instead of failing */
+    int32_t clusters[2];   /* rer_dataset_cluster: how many, or from and to; 0: none */
+    bool spreadsheet_safe; /* texts in tables that look like formulas begin with an apostrophe */
+    bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
+    double duplicates;     /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */
     int64_t seed;
     int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
 

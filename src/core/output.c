@@ -1,20 +1,22 @@
-/* Output files that a reader sees whole or not at all.
+/* Output files and folders that a reader sees whole or not at all.
  *
- * A temporary file beside the final one is written and synced, renamed over it, and the folder is
- * synced. What cannot be renamed over (a FIFO, a device) is written directly. Every failure here
- * is RER_SYSTEM: the disk or its permissions stand in the way, not the data. */
+ * What is written lies under a temporary name beside the final one until it is complete and synced. Then the two are
+ * exchanged (RENAME_EXCHANGE), so that the old one can come back where a later output fails; where the file system
+ * cannot do that, a file is renamed over the old one, and an old folder is renamed aside first. What cannot be renamed
+ * over (a FIFO, a device) is written directly. Every failure here is RER_SYSTEM: the disk or its permissions stand in
+ * the way, not the data. */
 #include "core/output.h"
+
+#include "core/temporary.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NAME_TRIES 100
-#define STEM_MAX 200 /* bytes of the final name kept in the temporary one: NAME_MAX is 255 */
+enum { PENDING, NEW, EXCHANGED, OVER }; /* rer_output.placed */
 
 static const char *remedy_of(int code)
 {
@@ -58,41 +60,34 @@ static int64_t folder_length(const char *path) /* with its slash; 0: the working
     return slash == NULL ? 0 : slash - path + 1;
 }
 
-/* Opens a new file `.name.XXXXXX.tmp` beside `path`. Unlike mkstemp, open() honours the umask, which
- * cannot be read without changing it for other threads. */
-static int create_temporary(const char *path, char *temporary, size_t size)
+static rer_status open_stream(rer_output *output, int fd, rer_error *error)
 {
-    static atomic_uint counter;
-    int64_t folder = folder_length(path);
-    for (int i = 0; i < NAME_TRIES; i++) {
-        unsigned mix = (unsigned)getpid() * 2654435761U + atomic_fetch_add(&counter, 1) * 40503U + (unsigned)time(NULL);
-        (void)snprintf(temporary, size, "%.*s.%.*s.%06x.tmp", (int)folder, path, STEM_MAX, path + folder,
-                       mix & 0xFFFFFFU);
-        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
+    output->stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (output->stream != NULL)
+        return RER_OK;
+    rer_status status = rer_output_fail(error, output->path, fd >= 0 ? "cannot be opened" : "cannot be made");
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
 }
 
 static rer_status open_temporary(rer_output *output, rer_error *error)
 {
-    size_t size = strlen(output->path) + 32;
-    rer_status status = rer_allocate(&output->temporary, (int64_t)size, 1, "a file name", error);
-    if (status != RER_OK)
-        return status;
-    int fd = create_temporary(output->path, output->temporary, size);
-    if (fd < 0) {
-        status = rer_output_fail(error, output->path, "cannot be made");
-        free(output->temporary); /* there is nothing to remove */
-        output->temporary = NULL;
-        return status;
-    }
-    output->stream = fdopen(fd, "wb");
-    if (output->stream == NULL) {
-        status = rer_output_fail(error, output->path, "cannot be opened");
-        (void)close(fd);
-    }
+    int fd = -1;
+    rer_status status = rer_temporary_make(&output->temporary, &fd, output->path, error);
+    return status == RER_OK ? open_stream(output, fd, error) : status;
+}
+
+rer_status rer_output_create(rer_output *output, const char *path, rer_error *error)
+{
+    rer_output made = {0};
+    rer_status status = rer_copy_text(&made.path, path, error);
+    if (status == RER_OK)
+        status = open_stream(&made, open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error);
+    if (status == RER_OK)
+        *output = made;
+    else
+        rer_output_discard(&made);
     return status;
 }
 
@@ -102,13 +97,12 @@ static rer_status open_direct(rer_output *output, rer_error *error)
     return output->stream != NULL ? RER_OK : rer_output_fail(error, output->path, "cannot be opened");
 }
 
-/* The final name: a link is followed, so that the file it points to is replaced and not the link. */
-static rer_status set_path(rer_output *output, const char *path, bool is_link, rer_error *error)
+rer_status rer_follow(char **real, const char *path, bool is_there, rer_error *error)
 {
-    if (!is_link)
-        return rer_copy_text(&output->path, path, error);
-    output->path = realpath(path, NULL);
-    return output->path != NULL ? RER_OK : rer_output_fail(error, path, "cannot be followed");
+    if (!is_there)
+        return rer_copy_text(real, path, error);
+    *real = realpath(path, NULL);
+    return *real != NULL ? RER_OK : rer_output_fail(error, path, "cannot be followed");
 }
 
 rer_status rer_output_open(rer_output *output, const char *path, rer_error *error)
@@ -122,7 +116,8 @@ rer_status rer_output_open(rer_output *output, const char *path, rer_error *erro
         errno = EISDIR;
         return rer_output_fail(error, path, "cannot be made");
     }
-    rer_status status = set_path(&opened, path, is_link && !direct, error);
+    /* a link is followed, so that the file it points to is replaced and not the link */
+    rer_status status = rer_follow(&opened.path, path, is_link && !direct, error);
     if (status == RER_OK)
         status = direct ? open_direct(&opened, error) : open_temporary(&opened, error);
     if (status == RER_OK)
@@ -163,8 +158,20 @@ static bool sync_failed(int fd)
     return fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS;
 }
 
+static rer_status sync_folder(const char *path, rer_error *error)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool failed = fd < 0 || sync_failed(fd);
+    rer_status status = failed ? rer_output_fail(error, path, "cannot be written") : RER_OK;
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
+}
+
 rer_status rer_output_finish(rer_output *output, rer_error *error)
 {
+    if (output->is_folder)
+        return sync_folder(output->temporary, error);
     if (output->stream == NULL)
         return RER_OK;
     rer_status status = RER_OK;
@@ -176,28 +183,83 @@ rer_status rer_output_finish(rer_output *output, rer_error *error)
     return status;
 }
 
-/* Makes the rename last through a power cut. A folder that cannot be opened or synced still holds
- * the whole new file, so nothing is reported. */
-static void sync_folder(const char *path)
+/* ---- taking the final name ------------------------------------------------------------------ */
+
+/* Three renames in place of an exchange. Between the first two the old folder has the name `aside` alone. */
+static bool swap_folders(const char *temporary, const char *path)
 {
-    char *folder = strndup(path, (size_t)folder_length(path));
-    int fd = folder == NULL ? -1 : open(folder[0] == 0 ? "." : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        (void)close(fd);
+    char aside[PATH_MAX];
+    int length = snprintf(aside, sizeof aside, "%s.old", temporary);
+    if (length < 0 || (size_t)length >= sizeof aside || rename(path, aside) != 0)
+        return false;
+    if (rename(temporary, path) == 0) {
+        (void)rename(aside, temporary);
+        return true;
     }
-    free(folder);
+    int code = errno;
+    (void)rename(aside, path);
+    errno = code;
+    return false;
 }
 
-static rer_status rename_into_place(rer_output *output, rer_error *error)
+static bool has_no_exchange(int code)
 {
-    if (output->temporary == NULL)
-        return RER_OK;
-    if (rename(output->temporary, output->path) != 0)
-        return rer_output_fail(error, output->path, "cannot be put in place");
-    free(output->temporary);
-    output->temporary = NULL;
+    return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == EXDEV;
+}
+
+static int place(const rer_output *output)
+{
+    if (rer_temporary_exchange(output->temporary, output->path))
+        return EXCHANGED;
+    if (errno == ENOENT) /* there is nothing to exchange it for */
+        return rename(output->temporary, output->path) == 0 ? NEW : PENDING;
+    if (!has_no_exchange(errno))
+        return PENDING;
+    if (output->is_folder)
+        return swap_folders(output->temporary, output->path) ? EXCHANGED : PENDING;
+    return rename(output->temporary, output->path) == 0 ? OVER : PENDING;
+}
+
+static void take_back(rer_output *output)
+{
+    if (output->placed == NEW)
+        (void)rename(output->path, output->temporary);
+    else if (output->placed == EXCHANGED)
+        (void)place(output);
+    output->placed = PENDING;
+}
+
+static rer_status place_all(rer_output *outputs, int count, rer_error *error)
+{
+    for (int i = 0; i < count; i++) {
+        if (outputs[i].temporary == NULL)
+            continue;
+        outputs[i].placed = place(&outputs[i]);
+        if (outputs[i].placed != PENDING)
+            continue;
+        rer_status status = rer_output_fail(error, outputs[i].path, "cannot be put in place");
+        while (i-- > 0)
+            take_back(&outputs[i]);
+        return status;
+    }
     return RER_OK;
+}
+
+/* The new one is there. A folder that cannot be synced still holds it, and what is left of the old one lies under a
+ * name that nobody reads: nothing of this is reported. */
+static void settle(rer_output *output)
+{
+    char *parent = strndup(output->path, (size_t)folder_length(output->path));
+    if (parent != NULL)
+        (void)sync_folder(parent[0] == 0 ? "." : parent, NULL);
+    free(parent);
+    if (output->placed == EXCHANGED && output->is_folder)
+        rer_temporary_remove_folder(output->temporary, output->replaced != NULL ? output->replaced : "");
+    else if (output->placed == EXCHANGED)
+        (void)unlink(output->temporary);
+    rer_temporary_free(&output->temporary);
+    output->made = 0;
+    rer_output_discard(output);
 }
 
 rer_status rer_outputs_commit(rer_output *outputs, int count, rer_error *error)
@@ -206,14 +268,13 @@ rer_status rer_outputs_commit(rer_output *outputs, int count, rer_error *error)
     for (int i = 0; i < count && status == RER_OK; i++)
         status = rer_output_finish(&outputs[i], error);
     for (int i = 0; i < count && status == RER_OK; i++)
-        status = rename_into_place(&outputs[i], error);
-    if (status != RER_OK)
-        return status;
-    if (count > 0)
-        sync_folder(outputs[0].path);
-    for (int i = 0; i < count; i++)
-        rer_output_discard(&outputs[i]);
-    return RER_OK;
+        rer_temporary_forget(outputs[i].temporary); /* it may be the old one's name from here on */
+    if (status == RER_OK)
+        status = place_all(outputs, count, error);
+    for (int i = 0; i < count && status == RER_OK; i++)
+        if (outputs[i].path != NULL)
+            settle(&outputs[i]);
+    return status;
 }
 
 rer_status rer_output_commit(rer_output *output, rer_error *error)
@@ -221,13 +282,95 @@ rer_status rer_output_commit(rer_output *output, rer_error *error)
     return rer_outputs_commit(output, 1, error);
 }
 
+/* ---- folders -------------------------------------------------------------------------------- */
+
+/* Removes the parents that make_parents made: those of `made` bytes of the path, and more. */
+static void remove_parents(char *path, size_t made)
+{
+    for (size_t length = strlen(path); length >= made; length--) {
+        if (path[length] != '/' && path[length] != 0)
+            continue;
+        path[length] = 0;
+        (void)rmdir(path);
+    }
+}
+
+static rer_status fail_folder(rer_error *error, const char *path)
+{
+    if (errno == EEXIST)
+        return rer_fail(error, RER_SYSTEM, "%s: is a file, not a folder; choose another output folder", path);
+    return rer_output_fail(error, path, "the folder cannot be made");
+}
+
+/* Makes the parents of `path`; *first becomes the length of the first that was not there, 0: all were. */
+static rer_status make_parents(char *path, size_t *first, rer_error *error)
+{
+    struct stat found;
+    for (size_t end = 1; path[end] != 0; end++) {
+        if (path[end] != '/')
+            continue;
+        path[end] = 0;
+        bool made = mkdir(path, 0777) == 0;
+        if (made && *first == 0)
+            *first = end;
+        bool usable = made || (errno == EEXIST && stat(path, &found) == 0 && S_ISDIR(found.st_mode));
+        rer_status status = usable ? RER_OK : fail_folder(error, path);
+        path[end] = '/';
+        if (status != RER_OK)
+            return status;
+    }
+    return RER_OK;
+}
+
+/* The folder's own name, links followed; as it was given where it is not there yet. */
+static rer_status set_folder_path(rer_output *output, const char *path, rer_error *error)
+{
+    struct stat found;
+    rer_status status = rer_copy_text(&output->path, path, error);
+    if (status != RER_OK)
+        return status;
+    for (size_t length = strlen(output->path); length > 1 && output->path[length - 1] == '/'; length--)
+        output->path[length - 1] = 0;
+    status = make_parents(output->path, &output->made, error);
+    if (status != RER_OK || lstat(output->path, &found) != 0)
+        return status;
+    errno = EEXIST;
+    if (stat(output->path, &found) != 0 || !S_ISDIR(found.st_mode))
+        return fail_folder(error, output->path);
+    free(output->path);
+    output->path = NULL;
+    output->made = 0;
+    return rer_follow(&output->path, path, true, error);
+}
+
+rer_status rer_output_open_folder(rer_output *output, const char *path, rer_error *error)
+{
+    struct stat old;
+    rer_output opened = {.is_folder = true};
+    rer_status status = set_folder_path(&opened, path, error);
+    if (status == RER_OK)
+        status = rer_temporary_make(&opened.temporary, NULL, opened.path, error);
+    if (status == RER_OK && stat(opened.path, &old) == 0)
+        (void)chmod(opened.temporary, old.st_mode & 07777); /* as its owner set it */
+    if (status == RER_OK)
+        *output = opened;
+    else
+        rer_output_discard(&opened);
+    return status;
+}
+
 void rer_output_discard(rer_output *output)
 {
     if (output->stream != NULL)
         (void)fclose(output->stream);
-    if (output->temporary != NULL)
+    if (output->temporary != NULL && output->is_folder)
+        rer_temporary_remove_folder(output->temporary, NULL);
+    else if (output->temporary != NULL)
         (void)unlink(output->temporary);
-    free(output->temporary);
+    rer_temporary_free(&output->temporary);
+    if (output->made > 0)
+        remove_parents(output->path, output->made);
+    free(output->replaced);
     free(output->path);
     *output = (rer_output){0};
 }

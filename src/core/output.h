@@ -1,5 +1,5 @@
-/* Output files that a reader sees whole or not at all: written under a temporary name in the same
- * folder, synced, then renamed. */
+/* Output files and folders that a reader sees whole or not at all: made under a temporary name beside the final one,
+ * synced, then exchanged for what was there. */
 #ifndef RER_OUTPUT_H
 #define RER_OUTPUT_H
 
@@ -10,7 +10,11 @@
 typedef struct rer_output {
     char *path;      /* final name */
     char *temporary; /* NULL once committed or discarded, and for a FIFO or a device */
-    FILE *stream;
+    FILE *stream;    /* of a file */
+    bool is_folder;
+    char *replaced; /* names of the old folder's files, each on a line of its own: what may be removed of it */
+    size_t made;    /* bytes of its path up to the first parent that was made for it; 0: all were there */
+    int placed;     /* how it took its name, while others may still fail to take theirs */
 } rer_output;
 
 /* Opens `path`'s temporary file for writing. */
@@ -23,11 +27,20 @@ rer_status rer_output_npy_header(rer_output *output, const char *descr, bool for
 rer_status rer_output_finish(rer_output *output, rer_error *error);
 /* Finishes where that was not done yet, renames, and frees. */
 rer_status rer_output_commit(rer_output *output, rer_error *error);
-/* The same for several files of one folder: nothing is renamed before all are finished. */
+/* The same for several files and folders: none takes its name before all are finished, and where one cannot, those
+ * before it give theirs back. */
 rer_status rer_outputs_commit(rer_output *outputs, int count, rer_error *error);
-/* Removes the temporary file and frees; does nothing after a commit. Accepts a zeroed output. */
+/* Removes what is temporary and frees; does nothing after a commit. Accepts a zeroed output. */
 void rer_output_discard(rer_output *output);
 
+/* An empty folder under a temporary name beside `path`, where files can be made by rer_output_create. The parents of
+ * `path` are made where they are missing. */
+rer_status rer_output_open_folder(rer_output *output, const char *path, rer_error *error);
+/* A file under its own name at once: in a folder that is temporary itself. */
+rer_status rer_output_create(rer_output *output, const char *path, rer_error *error);
+
+/* The name without links of what is there; a copy of `path` where it is not. free() it. */
+rer_status rer_follow(char **real, const char *path, bool is_there, rer_error *error);
 /* Fails with errno's reason and a remedy, for whoever makes folders or files for output. */
 rer_status rer_output_fail(rer_error *error, const char *path, const char *what);
 

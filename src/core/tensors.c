@@ -192,18 +192,12 @@ static rer_status put_in_file(void *to, const void *bytes, int64_t count, rer_er
     return rer_output_write(to, bytes, count, error);
 }
 
-rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error)
+rer_status rer_tensors_write(rer_output *output, const rer_tensors *tensors, const char *path, rer_error *error)
 {
-    rer_output output = {0};
     rer_status status = rer_tensors_status(tensors, error);
     if (status == RER_OK)
-        status = rer_output_open(&output, path, error);
-    if (status == RER_OK)
-        status = emit(tensors, put_in_file, &output, error);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
-    rer_output_discard(&output);
-    return status;
+        status = rer_output_open(output, path, error);
+    return status == RER_OK ? emit(tensors, put_in_file, output, error) : status;
 }
 
 typedef struct packing {

@@ -7,7 +7,7 @@
 #ifndef RER_TENSORS_H
 #define RER_TENSORS_H
 
-#include "core/core.h"
+#include "core/output.h"
 
 typedef struct rer_tensors rer_tensors;
 
@@ -30,7 +30,8 @@ void rer_tensors_add(rer_tensors *tensors, const char *name, rer_dtype dtype, in
                      const void *data);
 void rer_tensors_set_text(rer_tensors *tensors, const char *key, const char *value);
 void rer_tensors_set_number(rer_tensors *tensors, const char *key, double value);
-rer_status rer_tensors_write(const rer_tensors *tensors, const char *path, rer_error *error);
+/* Up to the last step, rer_output_commit. */
+rer_status rer_tensors_write(rer_output *output, const rer_tensors *tensors, const char *path, rer_error *error);
 /* The same bytes in memory; free() them. */
 rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *size, rer_error *error);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <zlib.h>
 
 void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error)
 {
@@ -12,7 +13,9 @@ void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error)
     writer->length = writer->capacity = 0;
     writer->error = error;
     writer->status = RER_OK;
-    writer->in_page = writer->in_line = false;
+    writer->in_page = writer->in_line = writer->spreadsheet_safe = false;
+    writer->put = 0;
+    writer->crc32 = 0;
     writer->used = 0;
 }
 
@@ -41,6 +44,8 @@ static void flush(rer_writer *writer)
         writer->status = append(writer);
     else if (writer->status == RER_OK)
         writer->status = rer_output_write(writer->output, writer->buffer, writer->used, writer->error);
+    writer->crc32 = (uint32_t)crc32(writer->crc32, (const unsigned char *)writer->buffer, (unsigned)writer->used);
+    writer->put += writer->used;
     writer->used = 0;
 }
 
@@ -138,7 +143,7 @@ void rer_put_count(rer_writer *writer, int64_t value)
 
 void rer_put_percent(rer_writer *writer, double share)
 {
-    if (isnan(share))
+    if (!isfinite(share))
         rer_put(writer, "–");
     else if (share > .9995) /* no probability is quite 1 */
         rer_put(writer, "&gt; 99.9 %");
@@ -148,7 +153,7 @@ void rer_put_percent(rer_writer *writer, double share)
 
 void rer_put_decimal(rer_writer *writer, double value)
 {
-    if (isnan(value))
+    if (!isfinite(value))
         rer_put(writer, "–");
     else
         rer_put_format(writer, fabs(value) < 1000 ? "%.3f" : "%.4g", value);
@@ -227,20 +232,18 @@ void rer_put_npy_header(rer_writer *writer, char kind, int64_t size, int32_t ran
 
 /* ---- cells of a .csv -------------------------------------------------------------------------- */
 
-static void put_quoted(rer_writer *writer, const char *text)
+static void put_quoted(rer_writer *writer, const char *prefix, const char *text)
 {
-    int64_t length = (int64_t)strlen(text);
     if (strpbrk(text, ",\"\r\n") == NULL) {
-        rer_put_bytes(writer, text, length);
+        rer_puts(writer, prefix, text);
         return;
     }
-    rer_put(writer, "\"");
+    rer_puts(writer, "\"", prefix);
     for (const char *quote; (quote = strchr(text, '"')) != NULL; text = quote + 1) {
         rer_put_bytes(writer, text, quote - text);
         rer_put(writer, "\"\"");
     }
-    rer_put(writer, text);
-    rer_put(writer, "\"");
+    rer_puts(writer, text, "\"");
 }
 
 static void start_cell(rer_writer *writer)
@@ -250,11 +253,17 @@ static void start_cell(rer_writer *writer)
     writer->in_line = true;
 }
 
+/* The apostrophe too, so that one of the text's own is never taken for ours. */
+static bool is_formula(const char *text)
+{
+    return text[0] != 0 && strchr("=+-@\t\r'", text[0]) != NULL;
+}
+
 void rer_csv_text(rer_writer *writer, const char *text)
 {
     start_cell(writer);
     if (text != NULL)
-        put_quoted(writer, text);
+        put_quoted(writer, writer->spreadsheet_safe && is_formula(text) ? "'" : "", text);
 }
 
 void rer_csv_integer(rer_writer *writer, int64_t value)

@@ -13,8 +13,11 @@ typedef struct rer_writer {
     int64_t length, capacity;
     rer_error *error;
     rer_status status;
-    bool in_page; /* rer_frame_start was here: charts are parts of a page, and no files of their own */
-    bool in_line; /* of a .csv: the next cell needs a comma */
+    bool in_page;          /* rer_frame_start was here: charts are parts of a page, and no files of their own */
+    bool in_line;          /* of a .csv: the next cell needs a comma */
+    bool spreadsheet_safe; /* texts of a .csv that a spreadsheet would take for a formula begin with an apostrophe */
+    int64_t put;           /* bytes that have gone out, and their CRC-32 */
+    uint32_t crc32;
     int64_t used;
     char buffer[1 << 16];
 } rer_writer;
@@ -36,10 +39,10 @@ void rer_put_integer(rer_writer *writer, int64_t value);
 void rer_put_number(rer_writer *writer, double value);
 /* printf of numbers; the result must be shorter than 128 bytes. */
 void rer_put_format(rer_writer *writer, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Integer with commas between thousands; share as a percentage. */
+/* Integer with commas between thousands; share as a percentage, a dash where it is no number. */
 void rer_put_count(rer_writer *writer, int64_t value);
 void rer_put_percent(rer_writer *writer, double share);
-/* Three decimals, for people; a dash for NaN. */
+/* Three decimals, for people; a dash for what is no number. */
 void rer_put_decimal(rer_writer *writer, double value);
 /* User text in HTML and SVG, as text or attribute. NULL writes nothing. What is no character there (control
  * characters, malformed UTF-8) becomes U+FFFD. */

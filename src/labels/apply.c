@@ -7,6 +7,7 @@
 #include "labels/label_file.h"
 #include "core/options.h"
 #include "core/files.h"
+#include "core/manifest.h"
 #include "source/csv_rows.h"
 #include "source/texts.h"
 
@@ -50,8 +51,8 @@ typedef struct application {
     rer_apply_summary summary;
     /* while the table is read */
     int64_t line, place[N_COLUMNS]; /* column of the table, -1: none */
-    bool has_header;
-    char *cell[N_COLUMNS]; /* of the present row, owned */
+    bool has_header, is_safe;       /* is_safe: written with --spreadsheet-safe */
+    char *cell[N_COLUMNS];          /* of the present row, owned */
     int64_t capacity[N_COLUMNS];
 } application;
 
@@ -181,7 +182,8 @@ static rer_status on_cell(void *context, int64_t line, int64_t column, const cha
         rer_status status = rer_grow(&a->cell[k], &a->capacity[k], length + 1, 1, "a cell", error);
         if (status != RER_OK)
             return status;
-        memcpy(a->cell[k], text, (size_t)length + 1);
+        bool is_prefixed = a->is_safe && text[0] == '\'';
+        memcpy(a->cell[k], text + is_prefixed, (size_t)(length - is_prefixed) + 1);
     }
     return RER_OK;
 }
@@ -276,11 +278,14 @@ static rer_status open_labels(application *a, const rer_apply_files *files, rer_
 }
 
 /* The labels that the results in a folder were made from, by summary.json. */
-static rer_status check_results(const application *a, const char *folder, rer_error *error)
+static rer_status check_results(application *a, const char *folder, rer_error *error)
 {
+    static const char *const files[] = {"summary.json", "samples.csv"};
     json_error_t failure;
     char *path = NULL, text[64] = "";
-    rer_status status = rer_join_path(&path, folder, "summary.json", error);
+    rer_status status = rer_manifest_check(folder, files, RER_COUNT(files), error);
+    if (status == RER_OK)
+        status = rer_join_path(&path, folder, "summary.json", error);
     if (status != RER_OK)
         return status;
     json_t *root = json_load_file(path, 0, &failure);
@@ -288,6 +293,7 @@ static rer_status check_results(const application *a, const char *folder, rer_er
         status = rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s); give the folder that rer analyze --out wrote",
                           path, failure.text);
     const char *sum = json_string_value(json_object_get(json_object_get(root, "checksums"), "labels"));
+    a->is_safe = json_is_true(json_object_get(json_object_get(root, "options"), "spreadsheet-safe"));
     (void)snprintf(text, sizeof text, "rer:%.40s", sum != NULL ? sum : "none");
     if (status == RER_OK)
         status = check_checksum(a, text, error);

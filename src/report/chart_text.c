@@ -1,6 +1,7 @@
 /* What charts share: scales, round ticks, numbers and labels as text, the frame of a file. */
 #include "report/chart_draw.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -142,7 +143,7 @@ static int fixed_text(char *out, double value, int decimals)
 
 const char *rer_fixed_text(char text[RER_CHART_TEXT], double value, int decimals)
 {
-    if (isnan(value))
+    if (!isfinite(value))
         (void)snprintf(text, RER_CHART_TEXT, "–");
     else if (fabs(value) < 1e9)
         (void)fixed_text(text, value, decimals);
@@ -155,6 +156,10 @@ static const char *number_text(char text[RER_CHART_TEXT], double value, double s
 {
     static const char units[] = " kMGTP";
     int unit = 0, power = 0;
+    if (!isfinite((float)value)) { /* nothing that people could read */
+        (void)snprintf(text, RER_CHART_TEXT, "–");
+        return text;
+    }
     value *= percent ? 100 : 1;
     step *= percent ? 100 : 1;
     for (double size = fmax(fabs(value), step); size >= 1e6 && unit < 5; size /= 1e3)
@@ -173,8 +178,8 @@ static const char *number_text(char text[RER_CHART_TEXT], double value, double s
     double shown = step * pow(10, decimals); /* 2.5 has one decimal more than its size says */
     decimals += fabs(shown - round(shown)) > 1e-6;
     decimals = decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
-    if (isnan(value) || fabs(value) >= 1e9) {
-        (void)(isnan(value) ? snprintf(text, RER_CHART_TEXT, "–") : rer_format_number(text, (float)(value * factor)));
+    if (fabs(value) >= 1e9) {
+        (void)rer_format_number(text, (float)fmin(fmax(value * factor, -FLT_MAX), FLT_MAX));
         return text;
     }
     int used = fixed_text(text, value, decimals);

@@ -244,7 +244,10 @@ static void draw_spread(drawn_spread *drawn, const rer_spread *spread, const int
         double z = (drawn->x[k] - spread->mean) / spread->deviation;
         drawn->y[k] = exp(-z * z / 2) / (spread->deviation * sqrt(2 * 3.14159265358979323846));
     }
-    (void)snprintf(drawn->name, sizeof drawn->name, "%s, R2 %.3f", side, spread->r2);
+    char r2[RER_CHART_TEXT];
+    bool is_fitted = isfinite(spread->r2);
+    (void)snprintf(drawn->name, sizeof drawn->name, is_fitted ? "%s, R2 %s" : "%s", side,
+                   rer_fixed_text(r2, spread->r2, 3));
 }
 
 void rer_put_distribution(rer_writer *writer, const void *what, int which)
@@ -259,10 +262,11 @@ void rer_put_distribution(rer_writer *writer, const void *what, int which)
         return;
     const rer_portion *portion = rer_result_portion(result, RER_BY_CLASS, c);
     drawn_spread own, others;
-    char title[200];
+    char title[200], chi[RER_CHART_TEXT];
     draw_spread(&own, &portion->own, rer_portion_counts(result->details, 1 + c, RER_OWN), "in class");
     draw_spread(&others, &portion->others, rer_portion_counts(result->details, 1 + c, RER_OTHERS), "out of class");
-    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %.3f", places[which].name, portion->name, portion->chi);
+    (void)snprintf(title, sizeof title, "%s class: %.120s, chi %s", places[which].name, portion->name,
+                   rer_fixed_text(chi, portion->chi, 3));
     rer_series series[] = {
         {.kind = RER_HISTOGRAM, .name = own.name, .n = RER_BINS, .x = own.edges, .y = own.density, .color = 1},
         {.kind = RER_HISTOGRAM, .name = others.name, .n = RER_BINS, .x = others.edges, .y = others.density, .color = 2},

@@ -103,11 +103,13 @@ static void put_flagged(const rer_page *page)
     rer_put(writer, "</dd><dd class=\"small\">");
     if (isnan(summary->threshold))
         rer_put(writer, "as many as were asked for");
+    else if (!isfinite(summary->threshold))
+        rer_put(writer, "no χ is above the threshold");
     else
         rer_put(writer, summary->threshold_on_chi ? "χ above " : "probability above ");
-    if (!isnan(summary->threshold) && summary->threshold_on_chi)
+    if (isfinite(summary->threshold) && summary->threshold_on_chi)
         rer_put_decimal(writer, summary->threshold);
-    else if (!isnan(summary->threshold))
+    else if (isfinite(summary->threshold))
         rer_put_percent(writer, summary->threshold);
     if (!isnan(summary->expected_wrong) && summary->n_issues > 0) {
         rer_put(writer, "; about ");

@@ -25,6 +25,10 @@ rer_putter rer_put_transitions, rer_put_pair_details, rer_put_extremes, rer_put_
 /* Histograms of the class of smallest, of median and of largest chi (0, 1, 2), as the paper's first figure. */
 rer_putter rer_put_distribution;
 
+/* All files in a folder under a temporary name; rer_output_commit is left. */
+rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_dataset *data, const char *path,
+                            rer_error *error);
+
 /* The present value of the option called `name`, "" where there is none. */
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size);
 

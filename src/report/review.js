@@ -118,7 +118,8 @@
     if (s.chi === null) return [];
     const nearer = s.chi >= 1;
     const ratio = nearer ? s.chi : 1 / s.chi;
-    const times = (ratio < 1.995 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1) : ratio.toPrecision(3)) + "×";
+    const times = (ratio < 1.995 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1)
+      : ratio < 1000 ? ratio.toPrecision(3) : "over 1000") + "×";
     return nearer ? [`${times} closer to `, label(s.suggested), " than to its own class."]
       : [`Its own class is ${times} closer than `, label(s.suggested), "."];
   }

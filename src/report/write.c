@@ -30,15 +30,31 @@ static const rer_file all_files[] = {
     {"summary.json", rer_put_summary, 0, 0},
 };
 
-rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error)
+rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_dataset *data, const char *path,
+                            rer_error *error)
 {
     rer_result_files files = {result, data, &result->summary.seconds, rer_now()};
-    unsigned has = (result->details != NULL ? DETAILS : 0) |
-                   (rer_result_portion(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
-                   (result->duplicate != NULL ? DUPLICATES : 0);
-    rer_error_clear(error);
+    const rer_folder folder = {.command = "analyze",
+                               .files = all_files,
+                               .count = RER_COUNT(all_files),
+                               .what = &files,
+                               .has = (result->details != NULL ? DETAILS : 0) |
+                                      (rer_result_portion(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
+                                      (result->duplicate != NULL ? DUPLICATES : 0),
+                               .spreadsheet_safe = result->options.spreadsheet_safe};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_folder_write(folder, all_files, RER_COUNT(all_files), &files, has, error) : status;
+    return status == RER_OK ? rer_folder_stage(output, path, &folder, error) : status;
+}
+
+rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error)
+{
+    rer_output output = {0};
+    rer_error_clear(error);
+    rer_status status = rer_result_stage(&output, result, data, folder, error);
+    if (status == RER_OK)
+        status = rer_output_commit(&output, error);
+    rer_output_discard(&output);
+    return status;
 }
 
 rer_status rer_result_json(const rer_result *result, const rer_dataset *data, char **json, rer_error *error)

@@ -9,13 +9,14 @@ import subprocess
 import tempfile
 import time
 import unittest
+import zlib
 
 import numpy as np
 
 COMMAND = os.environ["RER_COMMAND"]
 SCHEMA = os.environ["RER_SCHEMA"]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
-OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html"}
+OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html", "manifest.json"}
 
 
 def clusters(n=300, d=8, classes=3, seed=0, planted=0):
@@ -98,6 +99,16 @@ class CliCase(unittest.TestCase):
 
     def assert_complete(self, out="out"):
         self.assertEqual(set(os.listdir(self.path(out))), OUTPUTS)
+        self.assert_whole(out)
+
+    def assert_whole(self, out="out"):
+        """The folder holds what its manifest lists, byte by byte, and nothing else."""
+        with open(self.path(out, "manifest.json"), encoding="utf-8") as file:
+            files = json.load(file)["files"]
+        self.assertEqual(set(os.listdir(self.path(out))), {file["name"] for file in files} | {"manifest.json"})
+        for file in files:
+            content = self.load(self.path(out, file["name"]))
+            self.assertEqual((len(content), f"{zlib.crc32(content):08x}"), (file["size"], file["crc32"]), file["name"])
 
 
 def column(rows, name):

@@ -182,7 +182,7 @@ class Bench(CliCase):
         X, y = self.save_clusters()
         done = self.rer("bench", X, y, "--noise", "symmetric,asymmetric", "--rates", ".1,.2", "--seeds", "2",
                         "--bootstrap", "20", "--human", self.save("h.npy", np.arange(300) % 3), "--out", "a/b")
-        names = {"bench.html", "bench.csv", "bench.json", "noise-rate.svg"}
+        names = {"bench.html", "bench.csv", "bench.json", "noise-rate.svg", "manifest.json"}
         names |= {f"{what}-{kind}.svg" for what in ("auroc", "f1", "ncfd", "calibration")
                   for kind in ("symmetric", "asymmetric", "human")}
         self.assertEqual(set(os.listdir(self.path("a", "b"))), names)

@@ -84,7 +84,7 @@ class Compare(CliCase):
             self.assertIn(word, done.out)
         self.assertEqual(set(os.listdir(self.path("out"))),
                          {"compare.html", "compare.json", "agreement.csv", "disagreements.csv", "spearman_samples.svg",
-                          "spearman_classes.svg", "ndcg_samples.svg", "ndcg_classes.svg"})
+                          "spearman_classes.svg", "ndcg_samples.svg", "ndcg_classes.svg", "manifest.json"})
         found = json.loads(self.load(self.path("out", "compare.json")))
         chi = {name: column(self.samples(name), "rer") for name in runs}
         class_chi = {name: column(self.classes(name), "chi") for name in runs}
@@ -112,7 +112,7 @@ class Compare(CliCase):
         for name in "xy":
             self.run_folder(name, np.arange(10.0), labels)
         self.rer("compare", "x", "y/", "--out", "out", "--quiet")
-        self.assertEqual(set(os.listdir(self.path("out"))), {"compare.html", "compare.json", "agreement.csv", "disagreements.csv"})
+        self.assertEqual(set(os.listdir(self.path("out"))), {"compare.html", "compare.json", "agreement.csv", "disagreements.csv", "manifest.json"})
 
     def test_another_column(self):
         labels = ["a", "b"] * 10

@@ -192,7 +192,8 @@ class BadPlaces(CliCase):
         return message
 
     def test_folder_that_cannot_be(self):
-        for path in ("X.npy", "X.npy/below", "/proc/out", "/proc/out/deep"):
+        self.save("file", "")
+        for path in ("file", "file/below", "/proc/out", "/proc/out/deep"):
             self.assertIn(path.split("/deep")[0], self.fails("--out", path))
 
     def test_files_that_cannot_be(self):
@@ -215,13 +216,12 @@ class BadPlaces(CliCase):
     def test_full_disk(self):
         self.assertIn("samples.csv", self.limited("--out", "out"))
         self.assertIn("errors.npy", self.limited("--errors", "errors.npy"))
-        os.mkdir(self.path("old"))
-        self.save("old/samples.csv", "old")
+        self.rer("analyze", self.X, self.y, "--out", "old", "--details")
+        old = {name: self.load(self.path("old", name)) for name in os.listdir(self.path("old"))}
         self.save("errors.npy", "old")
         self.limited("--out", "old", "--errors", "errors.npy", "--save-model", "model")
         self.limited("--out", "old", "--save-model", "model")  # the model fits, samples.csv does not
-        self.assertEqual(os.listdir(self.path("old")), ["samples.csv"])
-        self.assertEqual(self.load(self.path("old", "samples.csv")), b"old")
+        self.assertEqual({name: self.load(self.path("old", name)) for name in os.listdir(self.path("old"))}, old)
         self.assertEqual(self.load(self.path("errors.npy")), b"old")
 
 

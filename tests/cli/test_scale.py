@@ -240,7 +240,7 @@ class Scale(CliCase):
         X, y = self.save_clusters(n=300)
         done = self.rer("scale", X, y, "--out", "out", "--accuracy", ".9", "--prune", "20", "--collect", "50")
         self.assertEqual(set(os.listdir(self.path("out"))),
-                         {"scale.html", "scale.csv", "scale.json", "scale.svg", "scale_error.svg"})
+                         {"scale.html", "scale.csv", "scale.json", "scale.svg", "scale_error.svg", "manifest.json"})
         found = json.loads(self.load(self.path("out", "scale.json")))
         with open(self.path("out", "scale.csv"), newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

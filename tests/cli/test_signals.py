@@ -1,12 +1,14 @@
 """Interrupts: the right exit code, old outputs intact, no damaged file even after SIGKILL."""
+import glob
 import os
-import re
+import random
+import shutil
 import signal
 import subprocess
 import time
 import unittest
 
-from cli_case import COMMAND, OUTPUTS, CliCase, wait_until_caught
+from cli_case import COMMAND, CliCase, clusters, wait_until_caught
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
@@ -19,15 +21,25 @@ class Signals(CliCase):
         return process
 
     def write_old(self):
-        os.makedirs(self.path("out"), exist_ok=True)
-        for name in OUTPUTS:
-            self.save(os.path.join("out", name), "old")
+        """Results of 60 rows, with details."""
+        self.results = self.make_old() if not hasattr(self, "results") else self.results
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        os.mkdir(self.path("out"))
+        for name, content in self.results.items():
+            self.save(os.path.join("out", name), content)
+
+    def make_old(self):
+        X, y = clusters(n=60)
+        self.save("oldX.npy", X), self.save("oldy.npy", y)
+        self.rer("analyze", "oldX.npy", "oldy.npy", "--details", "--out", "out", "--quiet")
+        os.remove(self.path("oldX.npy")), os.remove(self.path("oldy.npy"))
+        return self.contents()
 
     def contents(self):
         return {name: self.load(self.path("out", name)) for name in os.listdir(self.path("out"))}
 
     def assert_old(self):
-        self.assertEqual(self.contents(), {name: b"old" for name in OUTPUTS})
+        self.assertEqual(self.contents(), self.results)
 
     def test_while_reading(self):
         self.save_clusters()
@@ -67,9 +79,8 @@ class Signals(CliCase):
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
         start = time.monotonic()
-        if process.wait(timeout=1800) != -signal.SIGINT:  # the work may end by itself, but not by the alarm
-            self.assertEqual(process.returncode, 130)
-            self.assertLess(time.monotonic() - start, 5)
+        self.assertEqual(process.wait(timeout=1800), 130)
+        self.assertLess(time.monotonic() - start, 5)  # not by the alarm
         os.close(reader)
         self.assert_old()
 
@@ -95,28 +106,56 @@ class Signals(CliCase):
         self.assertIn(130, codes)
 
     def assert_new(self, n):
-        contents = self.contents()
-        self.assertEqual(set(contents), OUTPUTS)
-        self.assertEqual(contents["samples.csv"].count(b"\n"), n + 1)
-        self.assertTrue(contents["report.html"].endswith(b"</html>\n"))
-        self.assertTrue(contents["summary.json"].endswith(b"}\n"))
+        self.assert_complete()
+        self.assertEqual(self.summary()["n_samples"], n)
+
+    def test_in_the_middle_of_writing(self):
+        """The second signal ends the program at once, also while a picture is being decoded for the report."""
+        X, y = self.save_clusters(n=40_000, d=8)
+        codes = []
+        while 130 not in codes and len(codes) < 20:
+            self.write_old()
+            process = self.start("analyze", X, y, "--out", "out", "--save-model", "model")
+            while process.poll() is None and not glob.glob(self.path(".out.*.tmp")):
+                time.sleep(.001)
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGTERM)
+            codes.append(process.wait(timeout=1800))
+            if codes[-1] == 0:
+                self.assert_new(40_000)
+                os.remove(self.path("model"))
+            else:
+                self.assertIn(codes[-1], (130, 143))
+                self.assert_old()
+                codes[-1] = 130
+            self.assertEqual(set(os.listdir(self.folder)), {"X.npy", "y.npy", "out"})
+        self.assertIn(130, codes)
 
     def test_killed(self):
-        X, y = self.save_clusters(n=40_000, d=32)
-        for i in range(16):
+        """Old or new, whole, whenever it happens; RER_KILLS says how often."""
+        random.seed(0)
+        X, y = self.save_clusters(n=300)
+        self.write_old()
+        start = time.monotonic()
+        self.rer("analyze", X, y, "--out", "out")
+        seconds = time.monotonic() - start
+        seen = set()
+        for _ in range(int(os.environ.get("RER_KILLS", 30))):
             self.write_old()
             process = self.start("analyze", X, y, "--out", "out")
-            time.sleep(0.01 + 0.02 * i)
+            time.sleep(1.2 * seconds * random.random())
             process.kill()
-            process.wait(timeout=1800)
-            for name, content in self.contents().items():
-                if name in OUTPUTS and content != b"old":
-                    whole = {"samples.csv": content.count(b"\n") == 40_001, "classes.csv": content.count(b"\n") == 4,
-                             "report.html": content.endswith(b"</html>\n"), "summary.json": content.endswith(b"}\n")}
-                    self.assertTrue(whole[name], name)
-                elif name not in OUTPUTS:
-                    self.assertTrue(re.fullmatch(r"\..+\.tmp", name), name)
-                    os.remove(self.path("out", name))
+            process.communicate()
+            self.assert_whole()
+            rows = self.summary()["n_samples"]
+            self.assertIn(rows, (60, 300))
+            self.assertEqual("details.json" in self.contents(), rows == 60)
+            seen.add(rows)
+            for name in glob.glob(self.path(".out.*")):
+                self.assertRegex(name, r"/\.out\.[0-9a-f]{6}\.tmp$")
+                shutil.rmtree(name)
+            self.assertEqual(set(os.listdir(self.folder)), {"X.npy", "y.npy", "out"})
+        self.assertEqual(seen, {60, 300})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """What people see: at most 25 lines of 100 columns, harmless, and quiet when nobody reads."""
+import json
 import os
 import pty
+import re
 import subprocess
 import unicodedata
 import unittest
@@ -50,12 +52,103 @@ class Terminal(CliCase):
         process.stderr.close()
         self.assertEqual(process.wait(), 0)
 
+    def every_command(self):
+        """Each once, with little data; what it needs is made."""
+        X, y = self.save_clusters(n=90, planted=5)
+        for name in ("a", "b"):
+            self.rer("analyze", X, y, "--out", name, "--save-model", "model", "--quiet")
+        return (("analyze", X, y), ("analyze", X, y, "--json"), ("score", "model", X, y),
+                ("scale", X, y, "--sizes", "4,8,12"), ("compare", "a", "b"), ("compare", "a", "b", "--json"),
+                ("sweep", X, y, "--over", "shrinkage=.1,.5"), ("noise", y, "--out", "noisy.npy"),
+                ("bench", X, y, "--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--detectors", "rer,knn"),
+                ("apply", y, "a", "--auto", ".9", "--out", "clean.npy"))
+
     def test_full_standard_output(self):
-        X, y = self.save_clusters()
-        with open("/dev/full", "wb") as full:
-            done = subprocess.run([COMMAND, "analyze", X, y], stdout=full, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, 3)
-        self.assertIn(b"standard output", done.stderr)
+        commands = self.every_command()
+        helps = tuple((command[0], "--help") for command in commands)
+        for arguments in (*commands, *helps, ("--help",), ("--version",)):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=self.folder)
+            self.assertEqual(done.returncode, 3, arguments)
+            self.assertRegex(done.stderr, rb"\Arer: standard output .+\n\Z")
+            self.rer(*arguments)
+        closed = subprocess.run([COMMAND, *commands[0], "--out", "new"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: os.close(1), cwd=self.folder)
+        self.assertEqual(closed.returncode, 3, closed.stderr)
+        self.assert_complete("new")
+
+    def assert_harmless(self, text):
+        for character in text:
+            self.assertTrue(character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp"),
+                            repr(text))
+
+    def run_hostile(self, *arguments):
+        done = subprocess.run([COMMAND, *arguments], capture_output=True, cwd=self.folder, stdin=subprocess.DEVNULL)
+        self.assertIn(done.returncode, (0, 1, 2, 3))
+        self.assert_harmless((done.stdout + done.stderr).decode())
+        self.assertLessEqual(done.stderr.count(b"\n"), 1)
+        self.assertIn(b"\\", done.stdout + done.stderr, arguments)  # it was shown, and visibly
+
+    def test_hostile_texts_everywhere(self):
+        evil = "\x1b]0;P\x07\x1b[31m\u202e\x9b\x7f"
+        X, y = clusters(n=60, planted=5)
+        names = [f"{evil}{c}" for c in range(3)]
+        self.save("X.npy", X), self.save("y.npy", y)
+        self.save("names.txt", "\n".join(names) + "\n"), self.save("ids.txt", "".join(f"{evil}{i}\n" for i in range(60)))
+        self.save("y.csv", "".join(f"{names[c]}\n" for c in y)), self.save("list.txt", f"{evil}.png\n" * 60)
+        self.save("table.csv", f"a,{evil},class\n1,2,3\n")
+        np.savez(self.path("two.npz"), **{"\x1b[31m": X, "b": X})
+        self.save("bad.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{evil},keep,,rer:0\n")
+        self.save("sum.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{y[0]},keep,,{evil}\n")
+        os.makedirs(self.path(evil)), self.save(f"{evil}/summary.json", '{"' + evil + '": ')
+        run = ("analyze", "X.npy")
+        for arguments in ((*run, "y.npy", "--class-names", "names.txt"), (*run, "y.npy", "--ids", "ids.txt"),
+                          (*run, "y.csv"), (*run, "y.npy", "--images", "list.txt"), (*run, f"{evil}.npy"),
+                          (*run, "y.npy", "--save-model", f"{evil}/no/such"), (*run, "y.npy", "--out", evil),
+                          ("analyze", "table.csv", "--label-column", "no"), ("analyze", "two.npz", "y.npy"),
+                          ("apply", "y.npy", "bad.csv", "--out", "z.npy"), ("apply", "y.npy", "sum.csv", "--out", "z.npy"),
+                          ("apply", "y.npy", evil, "--auto", ".5", "--out", "z.npy"), ("compare", evil, evil), (evil,),
+                          ("analyze", f"--{evil}"), ("analyze", f"-{evil}"), (*run, "y.npy", "--seed", evil),
+                          (*run, "y.npy", "--reconstructor", evil), ("sweep", *run[1:], "y.npy", "--over", f"{evil}=1"),
+                          ("noise", "y.npy", "--out", f"{evil}.npy")):
+            self.run_hostile(*arguments)
+        for name in (f"r{evil}1", f"r{evil}2"):
+            self.rer(*run, "y.csv", "--ids", "ids.txt", "--out", name, "--quiet")
+            self.rer("analyze", "X.npy", "y.csv", "--ids", "ids.txt", "--json")
+        for command in (("compare", f"r{evil}1", f"r{evil}2"), ("compare", f"r{evil}1", f"r{evil}2", "--json"),
+                        ("compare", f"r{evil}1", f"r{evil}2", "--mode", "labels")):
+            self.run_hostile(*command)
+        json.loads(self.rer("compare", f"r{evil}1", f"r{evil}2", "--json").out)
+
+    def test_no_nan_for_people(self):
+        """On the terminal and in pages and charts, where ratios have no value."""
+        X = np.zeros((40, 6), "f4")
+        X[0] = 1
+        hot = np.tile(np.eye(4, dtype="f4"), (10, 1))
+        for name, rows in (("zeros", X), ("hot", hot)):
+            X_path, y_path = self.save(f"{name}.npy", rows), self.save(f"{name}y.npy", np.arange(40) % 4)
+            for options in (("--details",), ("--threshold", "paper"), ("--normalize", "none"), ("--reconstructor", "published")):
+                out = f"{name}{options[-1]}"
+                done = self.rer("analyze", X_path, y_path, "--details", *options, "--out", out)
+                self.check_words(done.out, out)
+            self.check_words(self.rer("sweep", X_path, y_path, "--over", "shrinkage=.1,.5", "--out", "sweep.csv").out)
+            self.assertNotIn(b"nan", self.load(self.path("sweep.csv")))
+            done = self.rer("scale", X_path, y_path, "--sizes", "3,5,8", "--out", f"{name}scale")
+            self.check_words(done.out, f"{name}scale")
+            done = self.rer("bench", X_path, y_path, "--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--detectors",
+                            "rer,knn", "--out", f"{name}bench")
+            self.check_words(done.out, f"{name}bench")
+        done = self.rer("compare", "zeros--details", "hot--details", "--mode", "datasets", "--out", "compared")
+        self.check_words(done.out, "compared")
+
+    def check_words(self, printed, folder=None):
+        texts = [printed]
+        for name in os.listdir(self.path(folder)) if folder is not None else ():
+            if name.endswith((".html", ".svg")):
+                text = self.load(self.path(folder, name)).decode()
+                texts.append(re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.S))
+        for text in texts:
+            self.assertNotRegex(text, r"(?i)(?<![\w./-])[-+]?(nan|inf|infinity)(?![\w./])")
 
     def test_short_work_shows_no_progress(self):
         X, y = self.save_clusters()

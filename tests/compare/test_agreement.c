@@ -138,9 +138,9 @@ static void write_run(const char *name, made_data *made, double *chi, const char
 
 static void remove_run(const char *folder)
 {
-    static const char *const names[] = {"samples.csv", "classes.csv", "summary.json", "report.html"};
+    static const char *const names[] = {"samples.csv", "classes.csv", "summary.json", "report.html", "manifest.json"};
     char path[700];
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         assert_int_equal(remove(path), 0);
     }

@@ -368,7 +368,7 @@ static void run_job(const made_settings *settings, const char *normalize, int32_
     live_count = 0;
     for (int step = 0; step == 0 || (step < STEPS && steps[step - 1].run != last); step++)
         fail_each(&job, step);
-    assert_int_equal(count_all_files(), 2 + 1 + 4); /* errors of two, the model, the four of a result */
+    assert_int_equal(count_all_files(), 2 + 1 + 5); /* errors of two, the model, the five of a result */
     rer_result_free(job.result);
     rer_result_free(job.scored);
     rer_model_free(job.model);
@@ -377,8 +377,8 @@ static void run_job(const made_settings *settings, const char *normalize, int32_
     if (live_count != 0)
         fail_msg("%d allocations are leaked by a job that went well", live_count);
     made_data_free(&job.made);
-    static const char *const outputs[] = {"samples.csv", "classes.csv", "summary.json", "report.html"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const outputs[] = {"samples.csv", "classes.csv", "summary.json", "report.html", "manifest.json"};
+    for (int i = 0; i < 5; i++) {
         char path[600];
         (void)snprintf(path, sizeof path, "%s/%s", file_path("out"), outputs[i]);
         assert_int_equal(unlink(path), 0);

@@ -2,6 +2,7 @@
 #include "report/report.h"
 #include "result_fixture.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -159,10 +160,10 @@ static void makes_folders_and_leaves_no_temporaries(void **state)
     test_fixture fixture = small_fixture();
     char deep[600], *folder = fixture_folder();
     assert_int_equal(rer_result_write(fixture.result, &fixture.data, fixture_path(deep, folder, "a/b/"), NULL), RER_OK);
-    assert_int_equal(fixture_count_files(deep), 4);
+    assert_int_equal(fixture_count_files(deep), 5);
     /* and again over the old files */
     assert_int_equal(rer_result_write(fixture.result, &fixture.data, deep, NULL), RER_OK);
-    assert_int_equal(fixture_count_files(deep), 4);
+    assert_int_equal(fixture_count_files(deep), 5);
     fixture_remove(strdup(deep));
     fixture_path(deep, folder, "a");
     assert_int_equal(rmdir(deep), 0);
@@ -192,39 +193,118 @@ static void full_disk_leaves_nothing_new(void **state)
     assert_int_equal(write_with_limit(&fixture, fixture_path(deep, folder, "a/b"), 2000, &error), RER_SYSTEM);
     assert_non_null(strstr(error.message, "report.html"));
     assert_int_equal(fixture_count_files(folder), 0);
-    fixture_save(folder, "samples.csv", "old");
+    assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, NULL), RER_OK);
+    char *before = fixture_read(folder, "samples.csv");
+    fixture.result->logit[0] = 3;
     error = (rer_error){0};
     assert_int_equal(write_with_limit(&fixture, folder, 2000, &error), RER_SYSTEM);
-    assert_int_equal(fixture_count_files(folder), 1);
+    assert_int_equal(fixture_count_files(folder), 5);
     char *samples = fixture_read(folder, "samples.csv");
-    assert_string_equal(samples, "old");
+    assert_string_equal(samples, before);
     free(samples);
+    free(before);
     fixture_remove(folder);
     fixture_free(&fixture);
 }
 
-static void a_folder_in_the_way_changes_nothing(void **state)
+static void expect_refusal(test_fixture *fixture, const char *folder, rer_status expected, const char *word)
+{
+    rer_error error = {0};
+    int before = fixture_count_files(folder);
+    assert_int_equal(rer_result_write(fixture->result, &fixture->data, folder, &error), expected);
+    assert_non_null(strstr(error.message, word));
+    assert_int_equal(fixture_count_files(folder), before);
+}
+
+static void files_of_others_are_left_alone(void **state)
 {
     (void)state;
     test_fixture fixture = small_fixture();
     rer_error error = {0};
     char path[600], *folder = fixture_folder();
-    fixture_save(folder, "samples.csv", "old");
-    assert_int_equal(mkdir(fixture_path(path, folder, "summary.json"), 0777), 0);
-    assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, &error), RER_SYSTEM);
-    assert_non_null(strstr(error.message, "summary.json"));
-    char *samples = fixture_read(folder, "samples.csv");
-    assert_string_equal(samples, "old");
-    free(samples);
-    assert_int_equal(fixture_count_files(folder), 2);
+    fixture_save(folder, "samples.csv", "old"); /* no manifest lists it */
+    expect_refusal(&fixture, folder, RER_BAD_USAGE, "samples.csv");
+    assert_int_equal(unlink(fixture_path(path, folder, "samples.csv")), 0);
+    assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, NULL), RER_OK);
+    assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, NULL), RER_OK);
+    fixture_save(folder, "decisions.csv", "mine");
+    expect_refusal(&fixture, folder, RER_BAD_USAGE, "decisions.csv");
+    assert_int_equal(unlink(fixture_path(path, folder, "decisions.csv")), 0);
+    assert_int_equal(unlink(fixture_path(path, folder, "classes.csv")), 0); /* ours by name, but a folder or a link */
+    assert_int_equal(mkdir(path, 0777), 0);
+    expect_refusal(&fixture, folder, RER_BAD_USAGE, "classes.csv");
     assert_int_equal(rmdir(path), 0);
-    error = (rer_error){0};
+    assert_int_equal(symlink("/dev/null", path), 0);
+    expect_refusal(&fixture, folder, RER_BAD_USAGE, "classes.csv");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rer_check_output(folder, "scale", &error), RER_BAD_USAGE);
+    assert_non_null(strstr(error.message, "rer analyze"));
+    fixture_save(folder, "manifest.json", "{");
+    expect_refusal(&fixture, folder, RER_BAD_INPUT, "manifest.json");
     assert_int_equal(
         rer_result_write(fixture.result, &fixture.data, fixture_path(path, folder, "samples.csv/x"), &error),
         RER_SYSTEM);
-    assert_non_null(strstr(error.message, "not a folder"));
+    assert_non_null(strstr(error.message, "samples.csv/x: the folder cannot be made"));
     fixture_remove(folder);
     fixture_free(&fixture);
+}
+
+static void folders_that_cannot_move_are_refused(void **state)
+{
+    (void)state;
+    rer_error error = {0};
+    char here[PATH_MAX], *folder = fixture_folder();
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(rer_check_output("/proc", "analyze", &error), RER_BAD_USAGE);
+    assert_non_null(strstr(error.message, "mounted"));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(rer_check_output(folder, "analyze", &error), RER_BAD_USAGE);
+    assert_non_null(strstr(error.message, "working folder"));
+    assert_int_equal(chdir(here), 0);
+    assert_int_equal(rer_check_output(folder, "analyze", &error), RER_OK);
+    fixture_remove(folder);
+}
+
+/* A link to the folder stays one, and the folder keeps its mode. */
+static void links_and_modes_stay(void **state)
+{
+    (void)state;
+    test_fixture fixture = small_fixture();
+    struct stat found;
+    char link[600], path[600], *folder = fixture_folder();
+    assert_int_equal(mkdir(fixture_path(path, folder, "real"), 0777), 0);
+    assert_int_equal(chmod(path, 02750), 0);
+    assert_int_equal(symlink("real", fixture_path(link, folder, "link")), 0);
+    assert_int_equal(rer_result_write(fixture.result, &fixture.data, link, NULL), RER_OK);
+    assert_int_equal(lstat(link, &found), 0);
+    assert_true(S_ISLNK(found.st_mode));
+    assert_int_equal(stat(path, &found), 0);
+    assert_int_equal(found.st_mode & 07777, 02750);
+    assert_int_equal(fixture_count_files(path), 5);
+    assert_int_equal(fixture_count_files(folder), 2);
+    fixture_remove(strdup(path));
+    fixture_remove(folder);
+    fixture_free(&fixture);
+}
+
+/* Formulas of spreadsheets begin with an apostrophe, and so do texts that had one. */
+static void safe_tables_hold_no_formulas(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {{"=1+1", ",'=1+1,"}, {"-a,b", ",\"'-a,b\","}, {"'a", ",''a,"},
+                                           {"@a", ",'@a,"},     {"+a", ",'+a,"},         {"a=1", ",a=1,"}};
+    for (int i = 0; i < RER_COUNT(texts); i++) {
+        test_fixture fixture = small_fixture();
+        char *folder = fixture_folder();
+        fixture_rename(&fixture, 0, texts[i][0]);
+        fixture.result->options.spreadsheet_safe = true;
+        assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, NULL), RER_OK);
+        char *samples = fixture_read(folder, "samples.csv");
+        assert_non_null(strstr(samples, texts[i][1]));
+        free(samples);
+        fixture_remove(folder);
+        fixture_free(&fixture);
+    }
 }
 
 static void json_marks_what_is_missing(void **state)
@@ -255,7 +335,10 @@ int main(void)
         cmocka_unit_test(html_shows_pictures),
         cmocka_unit_test(makes_folders_and_leaves_no_temporaries),
         cmocka_unit_test(full_disk_leaves_nothing_new),
-        cmocka_unit_test(a_folder_in_the_way_changes_nothing),
+        cmocka_unit_test(files_of_others_are_left_alone),
+        cmocka_unit_test(folders_that_cannot_move_are_refused),
+        cmocka_unit_test(links_and_modes_stay),
+        cmocka_unit_test(safe_tables_hold_no_formulas),
         cmocka_unit_test(json_marks_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

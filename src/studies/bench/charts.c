@@ -197,5 +197,6 @@ rer_status rer_bench_write(const rer_bench *bench, const char *folder, rer_error
     }
     if (bench->n_cells > 1)
         files[count++] = (rer_file){"noise-rate.svg", rer_bench_put_chart, RER_CHART_NOISE_RATE, 0};
-    return rer_folder_write(folder, files, count, bench, 0, error);
+    const rer_folder content = {.command = "bench", .files = files, .count = count, .what = bench};
+    return rer_folder_write(folder, &content, error);
 }

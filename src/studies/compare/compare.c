@@ -290,6 +290,7 @@ static rer_status compare_runs(rer_comparison *made, const char *const *folders,
 {
     rer_status status = read_runs(made, folders, count, error);
     made->mode = (rer_comparison_kind)options->comparison;
+    made->spreadsheet_safe = options->spreadsheet_safe;
     made->regression = (rer_regression){0, NAN, NAN, NAN, NAN};
     if (status == RER_OK) {
         name_by_path(made);

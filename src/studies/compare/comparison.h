@@ -22,6 +22,7 @@ struct rer_comparison {
     rer_relabelling *relabellings; /* [count - 1] or NULL */
     rer_regression regression;
     rer_notes notes;
+    bool spreadsheet_safe;
 };
 
 /* Sets runs[].model_error and the regression from a file. */

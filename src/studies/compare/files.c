@@ -347,5 +347,11 @@ rer_status rer_comparison_write(const rer_comparison *comparison, const char *fo
     static const unsigned of_mode[] = {
         [RER_COMPARE_SAMPLES] = SAMPLES, [RER_COMPARE_LABELS] = LABELS, [RER_COMPARE_DATASETS] = DATASETS};
     unsigned has = of_mode[comparison->mode] | (comparison->count > 2 ? SEVERAL : 0);
-    return rer_folder_write(folder, files, RER_COUNT(files), comparison, has, error);
+    const rer_folder content = {.command = "compare",
+                                .files = files,
+                                .count = RER_COUNT(files),
+                                .what = comparison,
+                                .has = has,
+                                .spreadsheet_safe = comparison->spreadsheet_safe};
+    return rer_folder_write(folder, &content, error);
 }

@@ -2,6 +2,7 @@
 #include "studies/compare/run_folder.h"
 
 #include "core/files.h"
+#include "core/manifest.h"
 #include "studies/compare/table_columns.h"
 #include "source/formats.h"
 
@@ -58,9 +59,12 @@ static rer_status take_samples(rer_run_folder *run, rer_table_column *columns, i
 static rer_status read_samples(rer_run_folder *run, const char *column, rer_error *error)
 {
     rer_table_column columns[SAMPLE_COLUMNS] = {
-        [GIVEN] = {.name = "given_label"},          [CHI] = {.name = "rer"},
-        [MISTAKENNESS] = {.name = "mistakenness"},  [ISSUE] = {.name = "is_label_issue"},
-        [ID] = {.name = "id", .is_optional = true}, [VALUE] = {.name = column},
+        [GIVEN] = {.name = "given_label", .is_safe = run->is_safe},
+        [CHI] = {.name = "rer"},
+        [MISTAKENNESS] = {.name = "mistakenness"},
+        [ISSUE] = {.name = "is_label_issue"},
+        [ID] = {.name = "id", .is_optional = true, .is_safe = run->is_safe},
+        [VALUE] = {.name = column},
     };
     const char *is_text[] = {"given_label", "predicted_label", "suggested_label", "is_label_issue", "id"};
     bool is_known = strcmp(column, "rer") == 0 || strcmp(column, "mistakenness") == 0;
@@ -87,7 +91,7 @@ static rer_status read_samples(rer_run_folder *run, const char *column, rer_erro
 
 static rer_status read_classes(rer_run_folder *run, rer_error *error)
 {
-    rer_table_column columns[] = {{.name = "label"}, {.name = "chi"}};
+    rer_table_column columns[] = {{.name = "label", .is_safe = run->is_safe}, {.name = "chi"}};
     char *path = NULL;
     int64_t rows = 0;
     rer_status status = rer_join_path(&path, run->path, "classes.csv", error);
@@ -144,6 +148,7 @@ static rer_status take_summary(rer_run_folder *folder, const json_t *root, const
         .model_error = NAN,
         .expected_error = NAN,
     };
+    folder->is_safe = json_is_true(json_object_get(json_object_get(root, "options"), "spreadsheet-safe"));
     rer_status status = rer_copy_text(&folder->reconstructor, reconstructor != NULL ? reconstructor : "", error);
     folder->run.reconstructor = folder->reconstructor;
     return status;
@@ -191,8 +196,11 @@ static rer_status set_name(rer_run_folder *run, const char *path, rer_error *err
 
 rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char *column, rer_error *error)
 {
+    static const char *const files[] = {"summary.json", "samples.csv", "classes.csv"};
     rer_run_folder made = {0};
     rer_status status = set_name(&made, path, error);
+    if (status == RER_OK)
+        status = rer_manifest_check(path, files, RER_COUNT(files), error);
     if (status == RER_OK)
         status = read_summary(&made, error);
     if (status == RER_OK)

@@ -30,7 +30,9 @@ static rer_status take_cell(void *context, int64_t line, int64_t column, const c
     int wanted = column < COLUMNS_MOST ? r->wanted[column] : -1;
     if (wanted < 0)
         return RER_OK;
-    return rer_texts_add_checked(&r->texts[wanted], text, length, r->path, "line", line, error);
+    bool is_prefixed = r->columns[wanted].is_safe && text[0] == '\'';
+    return rer_texts_add_checked(&r->texts[wanted], text + is_prefixed, length - is_prefixed, r->path, "line", line,
+                                 error);
 }
 
 static rer_status find_columns(reading *r, rer_error *error)

@@ -6,6 +6,7 @@
 
 typedef struct rer_table_column {
     const char *name;
+    bool is_safe;     /* its texts were written with --spreadsheet-safe: an apostrophe before them is not theirs */
     bool is_optional; /* left empty where the file has no such column, else that is an error */
     rer_texts texts;  /* [rows], filled */
     bool found;

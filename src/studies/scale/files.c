@@ -194,5 +194,6 @@ rer_status rer_scaling_write(const rer_scaling *scaling, const char *folder, rer
         {"scale.html", rer_scaling_put_page, 0, 0},
         {"scale.json", put_json, 0, 0},
     };
-    return rer_folder_write(folder, files, RER_COUNT(files), scaling, 0, error);
+    const rer_folder content = {.command = "scale", .files = files, .count = RER_COUNT(files), .what = scaling};
+    return rer_folder_write(folder, &content, error);
 }

@@ -1,0 +1,229 @@
+/* manifest.json: written last, read by those who replace a folder of results or read its files. */
+#define _GNU_SOURCE /* statx */
+#include "core/manifest.h"
+
+#include "core/files.h"
+#include "core/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum { SIZE_MOST = 1 << 20, CHUNK = 1 << 16 };
+
+void rer_manifest_put(rer_writer *writer, const char *command, const rer_manifest_file *files, int count)
+{
+    rer_json json = {.writer = writer};
+    char sum[16];
+    rer_json_object(&json, NULL);
+    rer_json_text(&json, "command", command);
+    rer_json_text(&json, "version", rer_version());
+    rer_json_array(&json, "files");
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(sum, sizeof sum, "%08x", (unsigned)files[i].crc32);
+        rer_json_object(&json, NULL);
+        rer_json_text(&json, "name", files[i].name);
+        rer_json_integer(&json, "size", files[i].size);
+        rer_json_text(&json, "crc32", sum);
+        rer_json_end(&json);
+    }
+    rer_json_end(&json);
+    rer_json_end(&json);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+static rer_status parse(json_t **manifest, int fd, const char *path, rer_error *error)
+{
+    struct stat found;
+    json_error_t cause = {.text = "too large, or no regular file"};
+    bool usable = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_size <= SIZE_MOST;
+    *manifest = usable ? json_loadfd(fd, 0, &cause) : NULL;
+    if (*manifest != NULL)
+        return RER_OK;
+    if (usable && json_error_code(&cause) == json_error_out_of_memory)
+        return rer_fail(error, RER_SYSTEM, "out of memory: %s", path);
+    return rer_fail(error, RER_BAD_INPUT, "%s: is no manifest of rer: %s", path, cause.text);
+}
+
+/* *manifest: NULL where the folder has none. */
+static rer_status read_manifest(json_t **manifest, const char *folder, rer_error *error)
+{
+    char *path = NULL;
+    rer_status status = rer_join_path(&path, folder, RER_MANIFEST, error);
+    *manifest = NULL;
+    if (status != RER_OK)
+        return status;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+        status = parse(manifest, fd, path, error);
+        (void)close(fd);
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+        status = rer_fail_errno(error, "%s: cannot be read", path);
+    }
+    free(path);
+    return status;
+}
+
+static const json_t *find_file(const json_t *manifest, const char *name)
+{
+    const json_t *files = json_object_get(manifest, "files");
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        const json_t *file = json_array_get(files, i);
+        const char *listed = json_string_value(json_object_get(file, "name"));
+        if (listed != NULL && strcmp(listed, name) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+/* ---- replacing ------------------------------------------------------------------------------ */
+
+static bool is_ours(int folder, const char *name, const json_t *manifest)
+{
+    struct stat found;
+    bool listed = manifest != NULL && (strcmp(name, RER_MANIFEST) == 0 || find_file(manifest, name) != NULL);
+    return listed && fstatat(folder, name, &found, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(found.st_mode);
+}
+
+static rer_status check_entries(rer_writer *names, const char *folder, const json_t *manifest, rer_error *error)
+{
+    DIR *opened = opendir(folder);
+    const struct dirent *entry;
+    rer_status status = RER_OK;
+    if (opened == NULL)
+        return rer_output_fail(error, folder, "cannot be read");
+    while (status == RER_OK && (entry = readdir(opened)) != NULL) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        if (!is_ours(dirfd(opened), name, manifest))
+            status = rer_fail(error, RER_BAD_USAGE,
+                              "%s: holds %s, which no earlier run has left there (" RER_MANIFEST
+                              " %s), and the whole folder would be replaced; move it away or choose another folder",
+                              folder, name, manifest != NULL ? "does not list it" : "is missing");
+        rer_puts(names, name, "\n");
+    }
+    (void)closedir(opened);
+    return status;
+}
+
+static bool is_mount_point(const char *folder)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx found;
+    return statx(AT_FDCWD, folder, 0, STATX_TYPE, &found) == 0 && (found.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+    (void)folder;
+    return false;
+#endif
+}
+
+/* What cannot take another name, or should not under the feet of who stands in it. */
+static rer_status check_movable(const char *folder, rer_error *error)
+{
+    struct stat here, found;
+    if (is_mount_point(folder))
+        return rer_fail(error, RER_BAD_USAGE,
+                        "%s: is where a file system is mounted, and cannot be replaced as a "
+                        "whole; name a folder in it",
+                        folder);
+    if (stat(".", &here) == 0 && stat(folder, &found) == 0 && here.st_dev == found.st_dev &&
+        here.st_ino == found.st_ino)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "%s: is the working folder, and would be replaced as a whole; name a "
+                        "folder in it",
+                        folder);
+    return RER_OK;
+}
+
+static rer_status check_command(const json_t *manifest, const char *folder, const char *command, rer_error *error)
+{
+    const char *other = json_string_value(json_object_get(manifest, "command"));
+    if (manifest == NULL || (other != NULL && strcmp(other, command) == 0))
+        return RER_OK;
+    return rer_fail(error, RER_BAD_USAGE,
+                    "%s: holds the results of rer %.20s; choose another folder for those of rer %s", folder,
+                    other != NULL ? other : "", command);
+}
+
+static rer_status list_files(char **names, const char *folder, const json_t *manifest, rer_error *error)
+{
+    rer_writer writer;
+    rer_writer_start(&writer, NULL, error);
+    (void)rer_writer_ok(&writer, check_entries(&writer, folder, manifest, error));
+    return rer_writer_end_memory(&writer, names);
+}
+
+rer_status rer_manifest_replaceable(char **names, const char *folder, const char *command, rer_error *error)
+{
+    json_t *manifest = NULL;
+    char *found = NULL;
+    rer_status status = check_movable(folder, error);
+    if (status == RER_OK)
+        status = read_manifest(&manifest, folder, error);
+    if (status == RER_OK)
+        status = check_command(manifest, folder, command, error);
+    if (status == RER_OK)
+        status = list_files(&found, folder, manifest, error);
+    json_decref(manifest);
+    if (status == RER_OK && names != NULL)
+        *names = found;
+    else
+        free(found);
+    return status;
+}
+
+/* ---- checking ------------------------------------------------------------------------------- */
+
+/* Size and checksum of what can be read. */
+static rer_status sum_file(rer_manifest_file *file, const char *path, rer_error *error)
+{
+    unsigned char chunk[CHUNK];
+    ssize_t got = 0;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    while (fd >= 0 && (got = read(fd, chunk, sizeof chunk)) > 0) {
+        file->crc32 = (uint32_t)crc32(file->crc32, chunk, (unsigned)got);
+        file->size += got;
+    }
+    rer_status status = fd >= 0 && got == 0 ? RER_OK : rer_fail_errno(error, "%s: cannot be read", path);
+    if (fd >= 0)
+        (void)close(fd);
+    return status;
+}
+
+static rer_status check_file(const json_t *manifest, const char *folder, const char *name, rer_error *error)
+{
+    const json_t *listed = find_file(manifest, name);
+    const char *sum = json_string_value(json_object_get(listed, "crc32"));
+    json_int_t size = json_integer_value(json_object_get(listed, "size"));
+    rer_manifest_file file = {.name = name};
+    char own[16], *path = NULL;
+    rer_status status = rer_join_path(&path, folder, name, error);
+    if (status == RER_OK)
+        status = sum_file(&file, path, error);
+    (void)snprintf(own, sizeof own, "%08x", (unsigned)file.crc32);
+    if (status == RER_OK && (sum == NULL || size != file.size || strcmp(sum, own) != 0))
+        status = rer_fail(
+            error, RER_BAD_INPUT,
+            "%s: is not the file that the run has left: it has %lld bytes with the CRC-32 %s, but " RER_MANIFEST
+            " says %lld and %.8s; repeat the run, or remove " RER_MANIFEST " to take files as they are",
+            path, (long long)file.size, own, (long long)size, sum != NULL ? sum : "nothing");
+    free(path);
+    return status;
+}
+
+rer_status rer_manifest_check(const char *folder, const char *const *files, int count, rer_error *error)
+{
+    json_t *manifest = NULL;
+    rer_status status = read_manifest(&manifest, folder, error);
+    for (int i = 0; status == RER_OK && manifest != NULL && i < count; i++)
+        status = check_file(manifest, folder, files[i], error);
+    json_decref(manifest);
+    return status;
+}
