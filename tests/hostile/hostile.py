@@ -85,6 +85,17 @@ def analyze(*more):
     return ["analyze", "X.npy", "y.npy", "--threads", "1", "--quiet", *more]
 
 
+def hdf5_inputs(folder, rer):
+    """The fuzzer's seeds, as far as they are features, with as many labels as each has rows."""
+    for rows in range(3, 20):
+        (folder / f"{rows}.txt").write_bytes(csv([["ab"[i % 2]] for i in range(rows)]))
+        for seed in sorted((CORPUS / "h5").glob("*")):
+            (folder / "x.h5").write_bytes(seed.read_bytes())
+            arguments = ["analyze", "x.h5:/x", f"{rows}.txt", "--threads", "1", "--quiet"]
+            if run([rer, *arguments], folder, True)[0] == 0:
+                yield f"hdf5, {seed.name}", ("x.h5", seed.read_bytes(), arguments)
+
+
 def make_inputs(folder, rer):
     """Writes the files that stay whole; returns kind -> (the file to damage, its whole contents, the arguments)."""
     X, y = made_data()
@@ -95,6 +106,10 @@ def make_inputs(folder, rer):
     subprocess.run([rer, *analyze("--out", "run", "--save-model", "model")], cwd=folder, check=True)
     subprocess.run([rer, *analyze("--out", "other", "--seed", "1", "--normalize", "unit")], cwd=folder, check=True)
     made_for = "rer:" + json.loads((folder / "run" / "summary.json").read_text())["checksums"]["labels"]
+    with_manifest = (folder / "run" / "manifest.json").exists()
+    if with_manifest:  # its checksums would hide what lies behind them
+        shutil.copytree(folder / "run", folder / "checked")
+        (folder / "run" / "manifest.json").unlink()
     decisions = [("index", "given_label", "decision", "new_label", "labels_checksum")]
     decisions += [(i, y[i], *choice, made_for) for i, choice in enumerate((("keep", ""), ("fix", 2), ("drop", "")))]
     groups = [f"g{i // 4}" for i in range(ROWS)]
@@ -140,13 +155,14 @@ def make_inputs(folder, rer):
         "error rates": ("r.csv", b"run,error_rate\nrun,.1\nother,.2\n",
                         ["compare", "run", "other", "--mode", "datasets", "--error-rates", "r.csv", "--quiet"]),
     }
+    if with_manifest:
+        kinds["run folder: manifest.json"] = ("checked/manifest.json", (folder / "checked" / "manifest.json").read_bytes(),
+                                              ["compare", "checked", "other", "--quiet"])
     (folder / "pictures.txt").write_bytes(b"p\n" * ROWS)
     for kind, options in (("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("WEBP", {})):
         name = " ".join(["picture,", kind, *options])
         kinds[name] = ("p", picture(kind, **options), shown("--images", "pictures.txt"))
-    (folder / "three.txt").write_bytes(b"a\na\nb\n")
-    for seed in sorted((CORPUS / "h5").glob("*")):
-        kinds[f"hdf5, {seed.name}"] = ("x.h5", seed.read_bytes(), ["analyze", "x.h5:/x", "three.txt", "--threads", "1", "--quiet"])
+    kinds.update(hdf5_inputs(folder, rer))
     for kind, (name, whole, arguments) in kinds.items():
         (folder / name).write_bytes(whole)
         status, message = run([rer, *arguments], folder, True)
