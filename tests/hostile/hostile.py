@@ -95,6 +95,10 @@ def make_inputs(folder, rer):
     subprocess.run([rer, *analyze("--out", "run", "--save-model", "model")], cwd=folder, check=True)
     subprocess.run([rer, *analyze("--out", "other", "--seed", "1", "--normalize", "unit")], cwd=folder, check=True)
     made_for = "rer:" + json.loads((folder / "run" / "summary.json").read_text())["checksums"]["labels"]
+    with_manifest = (folder / "run" / "manifest.json").exists()
+    if with_manifest:  # its checksums would hide what lies behind them
+        shutil.copytree(folder / "run", folder / "checked")
+        (folder / "run" / "manifest.json").unlink()
     decisions = [("index", "given_label", "decision", "new_label", "labels_checksum")]
     decisions += [(i, y[i], *choice, made_for) for i, choice in enumerate((("keep", ""), ("fix", 2), ("drop", "")))]
     groups = [f"g{i // 4}" for i in range(ROWS)]
@@ -140,6 +144,9 @@ def make_inputs(folder, rer):
         "error rates": ("r.csv", b"run,error_rate\nrun,.1\nother,.2\n",
                         ["compare", "run", "other", "--mode", "datasets", "--error-rates", "r.csv", "--quiet"]),
     }
+    if with_manifest:
+        kinds["run folder: manifest.json"] = ("checked/manifest.json", (folder / "checked" / "manifest.json").read_bytes(),
+                                              ["compare", "checked", "other", "--quiet"])
     (folder / "pictures.txt").write_bytes(b"p\n" * ROWS)
     for kind, options in (("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("WEBP", {})):
         name = " ".join(["picture,", kind, *options])
