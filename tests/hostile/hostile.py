@@ -85,6 +85,17 @@ def analyze(*more):
     return ["analyze", "X.npy", "y.npy", "--threads", "1", "--quiet", *more]
 
 
+def hdf5_inputs(folder, rer):
+    """The fuzzer's seeds, as far as they are features, with as many labels as each has rows."""
+    for rows in range(3, 20):
+        (folder / f"{rows}.txt").write_bytes(csv([["ab"[i % 2]] for i in range(rows)]))
+        for seed in sorted((CORPUS / "h5").glob("*")):
+            (folder / "x.h5").write_bytes(seed.read_bytes())
+            arguments = ["analyze", "x.h5:/x", f"{rows}.txt", "--threads", "1", "--quiet"]
+            if run([rer, *arguments], folder, True)[0] == 0:
+                yield f"hdf5, {seed.name}", ("x.h5", seed.read_bytes(), arguments)
+
+
 def make_inputs(folder, rer):
     """Writes the files that stay whole; returns kind -> (the file to damage, its whole contents, the arguments)."""
     X, y = made_data()
@@ -151,9 +162,7 @@ def make_inputs(folder, rer):
     for kind, options in (("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("WEBP", {})):
         name = " ".join(["picture,", kind, *options])
         kinds[name] = ("p", picture(kind, **options), shown("--images", "pictures.txt"))
-    (folder / "three.txt").write_bytes(b"a\na\nb\n")
-    for seed in sorted((CORPUS / "h5").glob("*")):
-        kinds[f"hdf5, {seed.name}"] = ("x.h5", seed.read_bytes(), ["analyze", "x.h5:/x", "three.txt", "--threads", "1", "--quiet"])
+    kinds.update(hdf5_inputs(folder, rer))
     for kind, (name, whole, arguments) in kinds.items():
         (folder / name).write_bytes(whole)
         status, message = run([rer, *arguments], folder, True)
