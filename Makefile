@@ -3,12 +3,14 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 OUT ?= out/fashion-mnist
+SEED ?= 1
+SECONDS ?= 300
 JOBS ?= $(shell nproc)
 export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all lint bench bench-detection wheel format install clean packages
+.PHONY: help build demo test test-deep test-all hostile lint bench bench-detection wheel dist deb format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -16,10 +18,13 @@ help:
 	@echo 'make install   into PREFIX ($(PREFIX))'
 	@echo 'make test      the tests, a few minutes; RER_DATA=DIR: those too that need more data'
 	@echo 'make test-deep again under sanitizers, short fuzzing, format and lint'
-	@echo 'make test-all  both, and the slow tests: detection bars, speed, longer fuzzing, valgrind'
+	@echo 'make test-all  both, and the slow tests: detection bars, speed, packages, make hostile, longer fuzzing, valgrind'
+	@echo 'make hostile   damaged inputs, kills and injected faults: SEED=$(SEED) SECONDS=$(SECONDS); a table of what came of it'
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
-	@echo 'make wheel     the Python package as a wheel for any recent Linux, in $(BUILD)/wheel'
+	@echo 'make wheel     the Python package as a wheel (manylinux) and as sources, in $(BUILD)/wheel'
+	@echo 'make dist      the sources as a tarball, in $(BUILD)/dist: the same bytes each time'
+	@echo 'make deb       Debian packages of it, in $(BUILD)/deb'
 	@echo 'make lint      form of the sources, and who includes whom'
 	@echo 'make format    bring the sources into the form that .clang-format says'
 	@echo 'make clean     remove $(BUILD) and out'
@@ -48,6 +53,11 @@ test-deep:
 test-all:
 	@scripts/test.sh test deep slow
 
+hostile:
+	@scripts/install-packages.sh build test
+	@scripts/venv.sh $(BUILD)/venv scripts/requirements-test.txt
+	@scripts/hostile.sh $(BUILD) $(SEED) $(SECONDS)
+
 bench:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-bench scripts/requirements-bench.txt
@@ -57,6 +67,13 @@ wheel:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
 	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
+
+dist:
+	@scripts/dist.sh $(BUILD)/dist
+
+deb:
+	@scripts/install-packages.sh build deb
+	@scripts/deb.sh $(BUILD)/deb
 
 bench-detection: build
 	@python3 bench/detection_table.py --rer $(BUILD)/cli/rer

@@ -34,6 +34,7 @@ typedef struct cli_command {
     const char *usage;   /* after "rer NAME" */
     const char *purpose; /* one line */
     const char *examples[2];
+    const char *choices; /* what its arguments may be; NULL: files */
     int files_min, files_max;
     const char *results;                        /* whose folder --out names; NULL: it names a file */
     const char *const *refused;                 /* options that are not this command's, up to a NULL */
@@ -42,7 +43,9 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
-    bench_command, apply_command;
+    bench_command, apply_command, completions_command;
+
+const cli_command *command_at(int index); /* all of them, in main.c; NULL past the last */
 
 /* Free what it made, even where it failed. */
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);
@@ -61,7 +64,7 @@ rer_status fail(rer_error *error, rer_status status, const char *format, ...) __
 /* ---- help.c ------------------------------------------------------------------------------ */
 
 void print_command_help(const cli_command *command, const rer_options *options);
-void print_help(const cli_command *const *commands, int count);
+void print_help(void);
 
 /* ---- job.c: one analysis or scoring from files to files ------------------------------------ */
 

@@ -46,12 +46,13 @@ void print_command_help(const cli_command *command, const rer_options *options)
         command->examples[1]);
 }
 
-void print_help(const cli_command *const *commands, int count)
+void print_help(void)
 {
+    const cli_command *command;
     say("rer finds wrong labels and measures how hard a labelled data set is.\n\n");
     say("usage: rer COMMAND ... (rer COMMAND --help says more)\n\n");
-    for (int i = 0; i < count; i++)
-        say("  rer %s %s\n      %s\n", commands[i]->name, commands[i]->usage, commands[i]->purpose);
+    for (int i = 0; (command = command_at(i)) != NULL; i++)
+        say("  rer %s %s\n      %s\n", command->name, command->usage, command->purpose);
     say("\n  rer --help, rer --version\n\n");
     say("Exit codes: 0 done, 1 bad input, 2 bad usage, 3 system (memory, disk, permission),\n");
     say("130 and 143 interrupted.\n");

@@ -5,10 +5,16 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command, &compare_command,
-                                              &sweep_command,   &noise_command, &bench_command, &apply_command};
+static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command,
+                                              &compare_command, &sweep_command, &noise_command,
+                                              &bench_command,   &apply_command, &completions_command};
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const cli_command *command_at(int index)
+{
+    return index < N_COMMANDS ? commands[index] : NULL;
+}
 
 static const char *command_name(int index, const void *unused)
 {
@@ -42,7 +48,7 @@ static int run(int argc, char **argv)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 2, argv + 2);
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
-        print_help(commands, N_COMMANDS);
+        print_help();
         return 0;
     }
     if (strcmp(name, "--version") == 0) {

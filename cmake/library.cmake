@@ -34,11 +34,6 @@ target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConf
                       ${OPENBLAS_LIBRARY} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
-if(HDF5_FOUND)
-    target_compile_definitions(rer_settings INTERFACE RER_HAVE_HDF5 RER_HDF5_LIBRARY="${HDF5_FILE}")
-    target_include_directories(rer_settings INTERFACE ${HDF5_INCLUDE_DIRS})
-    target_link_libraries(rer_settings INTERFACE ${CMAKE_DL_LIBS})
-endif()
 
 add_library(rer_objects OBJECT ${RER_SOURCES})
 target_link_libraries(rer_objects PUBLIC rer_settings)
@@ -79,6 +74,16 @@ set(RER_INTERFACE 1)
 set(RER_INTERFACE_SINCE 0.2)
 set_target_properties(rer PROPERTIES VERSION ${RER_INTERFACE}.${PROJECT_VERSION} SOVERSION ${RER_INTERFACE}
                       LINK_DEPENDS ${RER_EXPORTS})
+
+# What the command and the Python package are linked with: by themselves they need no other file.
+set(RER_LIBRARY rer_static)
+if(RER_LINK_SHARED)
+    set(RER_LIBRARY rer_shared)
+    add_library(rer_shared INTERFACE) # compiled as the rest, but the library's own parts are its own business
+    target_link_libraries(rer_shared INTERFACE rer m)
+    target_compile_definitions(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_DEFINITIONS>)
+    target_compile_options(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_OPTIONS>)
+endif()
 
 # Installation: library, headers, find_package(rer), pkg-config, man page. The command has its own in cli/.
 include(CMakePackageConfigHelpers)

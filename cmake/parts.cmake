@@ -17,18 +17,3 @@ find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
 find_path(OPENBLAS_INCLUDE_DIR cblas.h REQUIRED PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial
           openblas-serial)
 find_library(OPENBLAS_LIBRARY NAMES libopenblas.a REQUIRED PATH_SUFFIXES openblas-serial)
-
-# HDF5 is optional: without it, opening an .h5 file says so. It is loaded when the first .h5 file is
-# opened, not linked: it needs some 35 shared objects, which cost every start of the program time.
-pkg_check_modules(HDF5 IMPORTED_TARGET hdf5-serial)
-if(NOT HDF5_FOUND)
-    pkg_check_modules(HDF5 IMPORTED_TARGET hdf5)
-endif()
-if(HDF5_FOUND)
-    find_library(HDF5_LIBRARY NAMES hdf5 hdf5_serial HINTS ${HDF5_LIBRARY_DIRS})
-    file(REAL_PATH ${HDF5_LIBRARY} HDF5_FILE)
-    execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${HDF5_FILE} OUTPUT_VARIABLE dynamic ERROR_QUIET)
-    if(dynamic MATCHES "SONAME +([^ \n]+)") # the name by which the loader finds this version anywhere
-        set(HDF5_FILE ${CMAKE_MATCH_1})
-    endif()
-endif()

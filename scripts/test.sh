@@ -33,7 +33,7 @@ excluded="$excluded|$not_now"
 
 packages=(build demo test)
 ! wants deep || packages+=(test-deep)
-! wants slow || packages+=(test-all)
+! wants slow || packages+=(test-all deb deb-test)
 scripts/install-packages.sh "${packages[@]}" || exit
 scripts/venv.sh "$build/venv" scripts/requirements-test.txt || exit
 ! wants test || scripts/venv.sh "$build/venv-package" scripts/requirements-package.txt || exit
@@ -90,6 +90,8 @@ if wants slow; then
     memcheck="valgrind;-q;--error-exitcode=99;--leak-check=full" # for values that were never set; the rest is asan's
     suite valgrind "$build/valgrind" "once|$excluded" -R '^(core|source|report|judge)\.' -- \
         -DCMAKE_CROSSCOMPILING_EMULATOR="$memcheck" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    printf '\n== hostile ==\n'
+    make --no-print-directory BUILD="$build" SECONDS=120 hostile || unrun+=(hostile)
     printf '\n== bench ==\n'
     make --no-print-directory BUILD="$build" bench || unrun+=(bench)
 fi

@@ -308,6 +308,11 @@ rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_o
 
 /* ---- new rows against a model ------------------------------------------------------------ */
 
+static const char *name_of(const rer_model *model)
+{
+    return model->source != NULL ? model->source : "the model";
+}
+
 /* The data's classes in the model's numbers: map [data's C]. */
 static rer_status match_classes(int32_t *map, const rer_model *model, const rer_dataset *data, rer_error *error)
 {
@@ -315,9 +320,9 @@ static rer_status match_classes(int32_t *map, const rer_model *model, const rer_
     for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
         const char *name = data->labels.names.bytes + data->labels.names.offset[c];
         if (map[c] < 0)
-            status =
-                rer_fail(error, RER_BAD_INPUT, "%s: the model has no class '%s'; it has %d classes, among them '%.60s'",
-                         data->features.name, RER_QUOTED(name), model->C, model->names[0]);
+            status = rer_fail(error, RER_BAD_INPUT, "%s: %s has no class '%s'; it has %d classes, among them '%.60s'",
+                              data->labels.source != NULL ? data->labels.source : "labels", name_of(model),
+                              RER_QUOTED(name), model->C, model->names[0]);
     }
     return status;
 }
@@ -344,8 +349,8 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     double started = rer_now();
     rer_result *made = NULL;
     if (data->D != rer_model_columns(model))
-        return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but the model was fitted on %lld",
-                        data->features.name, (long long)data->D, (long long)rer_model_columns(model));
+        return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
+                        data->features.name, (long long)data->D, name_of(model), (long long)rer_model_columns(model));
     rer_status status = rer_result_make(&made, data->N, model->C, options, error);
     if (status != RER_OK)
         return status;

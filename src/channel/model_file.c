@@ -24,6 +24,7 @@ void rer_model_free(rer_model *model)
     for (int32_t c = 0; model->names != NULL && c < model->C; c++)
         free(model->names[c]);
     free(model->names);
+    free(model->source);
     free(model->n);
     rer_channel_free(model->channel);
     rer_normalizer_free(&model->normalizer);
@@ -312,8 +313,17 @@ static rer_status load_model(rer_model **model, rer_tensors *tensors, rer_error 
 
 rer_status rer_model_load(rer_model **model, const char *path, rer_error *error)
 {
+    rer_model *loaded = NULL;
     rer_error_clear(error);
-    return load_model(model, rer_tensors_read(path), error);
+    rer_status status = load_model(&loaded, rer_tensors_read(path), error);
+    if (status == RER_OK)
+        status = rer_copy_text(&loaded->source, path, error);
+    if (status != RER_OK) {
+        rer_model_free(loaded);
+        return status;
+    }
+    *model = loaded;
+    return RER_OK;
 }
 
 rer_status rer_model_unpack(rer_model **model, const void *bytes, int64_t size, rer_error *error)

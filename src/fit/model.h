@@ -20,6 +20,7 @@ struct rer_model {
     int64_t N;                   /* rows it was fitted on */
     int64_t *n;                  /* [C] of each class */
     char **names;                /* [C] */
+    char *source;                /* the file it was loaded from, for messages; NULL: none */
     double shrinkage;            /* NaN where it plays no part */
     double rank;                 /* of the classes' subspaces, likewise */
     struct rer_channel *channel; /* how true classes became the labels seen (channel/calibrate.h); NULL: not known */

@@ -128,6 +128,22 @@ static double logit_of(const score_pass *pass, const score_scratch *parts, int64
     return c >= 0 && !isnan(errors->own) ? rer_channel_wrong(&parts->state[i], channel, c) : NAN;
 }
 
+/* Numbers of a model that was loaded may be at fault as well as the row's. */
+static rer_status fail_too_large(const score_pass *pass, int64_t row, rer_error *error)
+{
+    const char *features = pass->run->data->features.name, *model = pass->model->source;
+    row += pass->run->first_row;
+    if (model != NULL)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: under this model the errors of row %lld of %s are too large for float32: a damaged model, "
+                        "or one of other features",
+                        model, (long long)row, features);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: row %lld: its errors are too large for float32; scale the features down, or use --normalize "
+                    "whiten, unit or minmax",
+                    features, (long long)row);
+}
+
 /* A row's O(1) results from its reduced errors, and its share of the sums. */
 static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t i, rer_error *error)
 {
@@ -136,10 +152,7 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     int64_t row = parts->block.first + i;
     int32_t c = parts->block.code[i];
     if (c != RER_INVALID_ROW && (errors->nearest.first_class < 0 || isinf(errors->own)))
-        return rer_fail(error, RER_BAD_INPUT,
-                        "%s: row %lld: its errors are too large for float32; scale the features down, or use "
-                        "--normalize whiten, unit or minmax",
-                        pass->run->data->features.name, (long long)(pass->run->first_row + row));
+        return fail_too_large(pass, row, error);
     scores->own[row] = c >= 0 ? (float)sqrt((double)errors->own) : NAN;
     scores->other[row] = c == RER_INVALID_ROW ? NAN : (float)sqrt((double)errors->nearest.first);
     scores->nearest[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;

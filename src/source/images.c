@@ -147,6 +147,18 @@ static rer_status open_folder(rer_images *images, const char *folder, int64_t N,
 
 /* ---- lists and arrays ------------------------------------------------------------------------- */
 
+static rer_status check_files(const rer_texts *paths, const char *list, rer_error *error)
+{
+    char quoted[200];
+    for (int64_t row = 0; row < paths->count; row++) {
+        const char *path = rer_text(paths, row);
+        if (!is_file(path))
+            return rer_fail(error, RER_BAD_INPUT, "%s: names '%s' for row %lld (from 0), which is no file", list,
+                            rer_quote(quoted, sizeof quoted, path, (int64_t)strlen(path)), (long long)row);
+    }
+    return RER_OK;
+}
+
 /* Names in a list are seen from where the list is. */
 static rer_status open_list(rer_images *images, rer_input *input, const char *path, int64_t N, rer_error *error)
 {
@@ -171,9 +183,8 @@ static rer_status open_list(rer_images *images, rer_input *input, const char *pa
             status = rer_texts_add(&paths, joined, (int64_t)strlen(joined), error);
         free(joined);
     }
-    if (status == RER_OK && paths.texts.count > 0 && !is_file(rer_text(&paths.texts, 0)))
-        status = rer_fail(error, RER_BAD_INPUT, "%s: names '%s' in its first line, which is no file", path,
-                          rer_text(&paths.texts, 0));
+    if (status == RER_OK)
+        status = check_files(&paths.texts, path, error);
     if (status == RER_OK)
         images->paths = paths.texts;
     else

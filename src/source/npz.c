@@ -123,29 +123,44 @@ static const char *list_members(zip_t *zip, char *buffer, size_t size)
     return buffer;
 }
 
-/* The member called `name` or `name`.npy; without a name the only one. */
+/* How many members are called `name` + `ending`; *index: the first of them. */
+static int64_t members_called(zip_t *zip, const char *name, const char *ending, zip_uint64_t *index)
+{
+    int64_t count = 0;
+    size_t length = strlen(name);
+    for (zip_int64_t i = zip_get_num_entries(zip, 0) - 1; i >= 0; i--) {
+        const char *other = zip_get_name(zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+        if (other == NULL || strncmp(other, name, length) != 0 || strcmp(other + length, ending) != 0)
+            continue;
+        *index = (zip_uint64_t)i;
+        count++;
+    }
+    return count;
+}
+
+/* The member called `name`, else `name`.npy; without a name the only one. */
 static rer_status find_member(zip_t *zip, const rer_input *input, zip_uint64_t *index, rer_error *error)
 {
     char list[600], quoted[100];
     zip_int64_t count = zip_get_num_entries(zip, 0);
-    if (input->member == NULL || input->member[0] == 0) {
+    const char *wanted = input->member != NULL && input->member[0] != 0 ? input->member : NULL;
+    if (wanted == NULL) {
         *index = 0;
         if (count == 1)
             return RER_OK;
         return rer_fail(error, RER_BAD_INPUT, "%s: holds %lld arrays; name one as %s:NAME, of %s", input->name,
                         (long long)count, input->file, list_members(zip, list, sizeof list));
     }
-    size_t length = strlen(input->member);
-    for (zip_int64_t i = 0; i < count; i++) {
-        const char *name = zip_get_name(zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
-        if (name != NULL && strncmp(name, input->member, length) == 0 &&
-            (name[length] == 0 || strcmp(name + length, ".npy") == 0)) {
-            *index = (zip_uint64_t)i;
-            return RER_OK;
-        }
-    }
-    return rer_fail(error, RER_BAD_INPUT, "%s: has no member '%s'; there are %s", input->file,
-                    rer_quote(quoted, sizeof quoted, input->member, (int64_t)length),
+    int64_t found = members_called(zip, wanted, "", index);
+    if (found == 0)
+        found = members_called(zip, wanted, ".npy", index);
+    if (found == 1)
+        return RER_OK;
+    (void)rer_quote(quoted, sizeof quoted, wanted, (int64_t)strlen(wanted));
+    if (found > 1) /* numpy would take the last, other programs the first */
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld members called '%s'; which is meant? Save it with one",
+                        input->file, (long long)found, quoted);
+    return rer_fail(error, RER_BAD_INPUT, "%s: has no member '%s'; there are %s", input->file, quoted,
                     list_members(zip, list, sizeof list));
 }
 

@@ -14,6 +14,8 @@
 #define FILE_MAX ((int64_t)1 << 28)        /* bytes */
 #define JPEG_PIXELS_MAX ((int64_t)1 << 29) /* that a file may claim to have */
 #define JPEG_MEMORY_MAX (192L << 20)       /* of libjpeg's own; a progressive file needs it */
+#define JPEG_SCANS_MAX 100                 /* programs write up to some 20 ... */
+#define JPEG_WORK_MAX ((int64_t)1 << 31)   /* ... and each goes over all pixels: about a second for so many */
 
 void rer_picture_free(rer_picture *picture)
 {
@@ -51,6 +53,18 @@ static void on_jpeg_warning(j_common_ptr info, int level)
 {
     (void)info;
     (void)level; /* a damaged part is shown as well as it can be */
+}
+
+/* A progressive file may have any number of scans of a few bytes each. */
+static void on_jpeg_progress(j_common_ptr info)
+{
+    const struct jpeg_decompress_struct *reading = (const struct jpeg_decompress_struct *)(const void *)info;
+    int64_t pixels = (int64_t)reading->image_width * reading->image_height;
+    if (reading->input_scan_number > rer_max(16, rer_min(JPEG_SCANS_MAX, JPEG_WORK_MAX / rer_max(1, pixels)))) {
+        jpeg_failure *failure = (jpeg_failure *)(void *)info->err;
+        (void)snprintf(failure->message, sizeof failure->message, "more than %d scans", reading->input_scan_number - 1);
+        longjmp(failure->jump, 1);
+    }
 }
 
 /* Eighths of the full size that keep the longer side at `side` at least. */
@@ -106,6 +120,7 @@ static rer_status decode_jpeg(rer_picture *picture, const uint8_t *bytes, int64_
 {
     struct jpeg_decompress_struct info;
     jpeg_failure failure;
+    struct jpeg_progress_mgr progress = {.progress_monitor = on_jpeg_progress};
     rer_picture made = {0};
     uint8_t *line = NULL;
     rer_picture *volatile made_at = &made; /* addresses: what they hold survives the jump */
@@ -115,6 +130,7 @@ static rer_status decode_jpeg(rer_picture *picture, const uint8_t *bytes, int64_
     failure.manager.error_exit = on_jpeg_error;
     failure.manager.emit_message = on_jpeg_warning;
     jpeg_create_decompress(&info);
+    info.progress = &progress;
     info.mem->max_memory_to_use = JPEG_MEMORY_MAX;
     if (setjmp(failure.jump) == 0) {
         jpeg_mem_src(&info, bytes, (unsigned long)size);
@@ -186,25 +202,20 @@ static rer_status decode_webp(rer_picture *picture, const uint8_t *bytes, int64_
 rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
                               rer_error *error)
 {
-    char quoted[40];
     if (size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0)
         return decode_jpeg(picture, bytes, size, side, name, error);
     if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
         return decode_png(picture, bytes, size, name, error);
     if (size >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
         return decode_webp(picture, bytes, size, name, error);
-    return rer_fail(error, RER_BAD_INPUT, "%s: begins with '%s', which is none of JPEG, PNG or WebP", name,
-                    rer_quote(quoted, sizeof quoted, (const char *)bytes, rer_min(size, 12)));
+    return rer_fail(error, RER_BAD_INPUT, "%s: is none of JPEG, PNG or WebP", name); /* no word of what it is */
 }
 
 rer_status rer_picture_read(rer_picture *picture, const char *path, int64_t side, rer_error *error)
 {
     rer_bytes file = RER_NO_BYTES;
     uint8_t *bytes = NULL;
-    rer_status status = rer_bytes_open(&file, path, error);
-    if (status == RER_OK && file.size > FILE_MAX)
-        status =
-            rer_fail(error, RER_BAD_INPUT, "%s: %lld bytes are too many for a picture", path, (long long)file.size);
+    rer_status status = rer_bytes_open_plain(&file, path, FILE_MAX, error);
     if (status == RER_OK)
         status = rer_allocate(&bytes, file.size, 1, "a picture file", error);
     if (status == RER_OK)

@@ -63,10 +63,9 @@ static rer_status open_temporary(int *out, char *path, rer_error *error)
     if (length < 0 || length >= RER_TEMPORARY_PATH)
         return rer_fail(error, RER_SYSTEM, "TMPDIR is longer than a path can be: %.80s...", folder);
     int fd = mkstemp(path);
-    if (fd < 0) {
-        (void)rer_fail_errno(error, "cannot make a temporary file in %s (set TMPDIR to a folder with room)", folder);
-        return RER_SYSTEM;
-    }
+    if (fd < 0) /* of whatever kind: no file of the user's is wrong */
+        return rer_fail(error, RER_SYSTEM,
+                        "%s: cannot make a temporary file there (set TMPDIR to a folder with room): %m", folder);
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     *out = fd;
     return RER_OK;
@@ -187,31 +186,40 @@ static rer_status spool_stream(rer_bytes *bytes, int fd, const char *name, rer_e
     return status;
 }
 
-static rer_status open_file(rer_bytes *bytes, const char *path, rer_error *error)
+static rer_status check_kind(const struct stat *info, const char *path, int64_t most, rer_error *error)
+{
+    if (S_ISDIR(info->st_mode))
+        return rer_fail(error, RER_BAD_INPUT, "%s: is a folder, not a file", path);
+    if (!S_ISREG(info->st_mode) && most < INT64_MAX)
+        return rer_fail(error, RER_BAD_INPUT, "%s: is no plain file", path);
+    if (info->st_size > most)
+        return rer_fail(error, RER_BAD_INPUT, "%s: %lld bytes are too many; %lld are read", path,
+                        (long long)info->st_size, (long long)most);
+    return RER_OK;
+}
+
+/* `most` below INT64_MAX: a plain file of so many bytes. */
+static rer_status open_file(rer_bytes *bytes, const char *path, int64_t most, rer_error *error)
 {
     struct stat info;
-    rer_status status = RER_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | (most < INT64_MAX ? O_NONBLOCK : 0));
     if (fd < 0)
         return rer_fail_errno(error, "%s: cannot open", path);
-    if (fstat(fd, &info) != 0) {
-        status = rer_fail_errno(error, "%s: cannot look at the file", path);
-    } else if (S_ISDIR(info.st_mode)) {
-        status = rer_fail(error, RER_BAD_INPUT, "%s: is a folder, not a file", path);
-    } else if (!S_ISREG(info.st_mode)) {
-        status = spool_stream(bytes, fd, path, error);
-    } else {
+    rer_status status = fstat(fd, &info) == 0 ? check_kind(&info, path, most, error)
+                                              : rer_fail_errno(error, "%s: cannot look at the file", path);
+    if (status == RER_OK && S_ISREG(info.st_mode)) {
         *bytes = (rer_bytes){.fd = fd, .size = info.st_size};
-        fd = -1;
+        return RER_OK;
     }
-    if (fd >= 0)
-        (void)close(fd);
+    if (status == RER_OK)
+        status = spool_stream(bytes, fd, path, error);
+    (void)close(fd);
     return status;
 }
 
 /* One step of inflate; at the end of a gzip member the next one follows or the file ends. */
-static rer_status inflate_chunk(z_stream *stream, unsigned char *plain, rer_spool *spool, bool *ended, const char *name,
-                                rer_error *error)
+static rer_status inflate_chunk(z_stream *stream, unsigned char *plain, rer_spool *spool, bool *ended, int64_t most,
+                                const char *name, rer_error *error)
 {
     do {
         stream->next_out = plain;
@@ -231,6 +239,9 @@ static rer_status inflate_chunk(z_stream *stream, unsigned char *plain, rer_spoo
             return rer_fail(error, RER_BAD_INPUT, "%s: damaged gzip data after %lld bytes (%s)", name,
                             (long long)stream->total_in, stream->msg != NULL ? stream->msg : "wrong header");
         *ended = code == Z_STREAM_END;
+        if (spool->written + spool->used > most - (CHUNK - (int64_t)stream->avail_out))
+            return rer_fail(error, RER_BAD_INPUT, "%s: holds more than %lld bytes when uncompressed", name,
+                            (long long)most);
         rer_status status = rer_spool_write(spool, plain, CHUNK - (int64_t)stream->avail_out, error);
         if (status != RER_OK)
             return status;
@@ -238,8 +249,8 @@ static rer_status inflate_chunk(z_stream *stream, unsigned char *plain, rer_spoo
     return RER_OK;
 }
 
-/* Replaces gzipped bytes by what they hold. */
-static rer_status gunzip(rer_bytes *bytes, const char *name, rer_error *error)
+/* Replaces gzipped bytes by what they hold, `most` bytes. */
+static rer_status gunzip(rer_bytes *bytes, const char *name, int64_t most, rer_error *error)
 {
     z_stream stream = {0};
     rer_spool spool = RER_EMPTY_SPOOL;
@@ -255,7 +266,7 @@ static rer_status gunzip(rer_bytes *bytes, const char *name, rer_error *error)
         stream.next_in = chunk;
         stream.avail_in = (uInt)count;
         if (status == RER_OK)
-            status = inflate_chunk(&stream, chunk + CHUNK, &spool, &ended, name, error);
+            status = inflate_chunk(&stream, chunk + CHUNK, &spool, &ended, most, name, error);
     }
     if (status == RER_OK && !ended)
         status = rer_fail(error, RER_BAD_INPUT, "%s: truncated: its gzip data stop after %lld bytes", name,
@@ -272,17 +283,18 @@ static rer_status gunzip(rer_bytes *bytes, const char *name, rer_error *error)
     return status;
 }
 
-rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error)
+rer_status rer_bytes_open_plain(rer_bytes *bytes, const char *path, int64_t most, rer_error *error)
 {
     rer_bytes opened = RER_NO_BYTES;
     unsigned char magic[2] = {0};
-    bool is_input = strcmp(path, "-") == 0;
+    bool is_plain = most < INT64_MAX, is_input = !is_plain && strcmp(path, "-") == 0;
     const char *name = is_input ? "standard input" : path;
-    rer_status status = is_input ? spool_stream(&opened, STDIN_FILENO, name, error) : open_file(&opened, path, error);
+    rer_status status =
+        is_input ? spool_stream(&opened, STDIN_FILENO, name, error) : open_file(&opened, path, most, error);
     if (status == RER_OK && opened.size >= 2)
         status = rer_bytes_read(&opened, 0, 2, magic, name, error);
     if (status == RER_OK && magic[0] == 0x1F && magic[1] == 0x8B)
-        status = gunzip(&opened, name, error);
+        status = gunzip(&opened, name, is_plain ? RER_SPOOL_MAX : INT64_MAX, error);
     if (status == RER_OK && opened.size == 0)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is empty", name);
     if (status == RER_OK)
@@ -290,4 +302,9 @@ rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error)
     else
         rer_bytes_close(&opened);
     return status;
+}
+
+rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error)
+{
+    return rer_bytes_open_plain(bytes, path, INT64_MAX, error); /* no limit: of any kind */
 }

@@ -17,6 +17,9 @@ typedef struct rer_bytes {
 
 /* Opens a file; "-" (standard input), pipes and gzipped files are spooled. */
 rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error);
+/* The same for a plain file of `most` bytes at most, whatever stands under its name: no pipe is waited for. What is
+ * gzipped may hold RER_SPOOL_MAX bytes. */
+rer_status rer_bytes_open_plain(rer_bytes *bytes, const char *path, int64_t most, rer_error *error);
 void rer_bytes_close(rer_bytes *bytes);
 /* `count` bytes from `offset` on; `name` is for the message. */
 rer_status rer_bytes_read(const rer_bytes *bytes, int64_t offset, int64_t count, void *out, const char *name,

@@ -126,6 +126,15 @@ class Compare(CliCase):
         self.assertIn("'rer'", message)
         self.assertIn("texts", self.rer("compare", "x", "y", "--column", "given_label", code=2).err)
 
+    def test_a_count_that_is_none(self):
+        for name in "xy":
+            self.run_folder(name, np.arange(10.0), ["a", "b"] * 5)
+        with open(self.path("y", "summary.json"), encoding="utf-8") as file:
+            whole = json.load(file)
+        for name, value in (("n_samples", 1e300), ("n_classes", -1), ("n_features", 1e17)):
+            self.save("y/summary.json", json.dumps({**whole, name: value}))
+            self.assertRegex(self.rer("compare", "x", "y", code=1).err, f"y/summary.json: {name} is .* no count")
+
     def test_versions_of_labels(self):
         X, y = clusters(n=300, planted=20)
         clean = clusters(n=300)[1].astype(float)

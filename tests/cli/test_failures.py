@@ -1,4 +1,7 @@
 """Bad input and bad places: the message names what is wrong, and nothing is left behind."""
+import gzip
+import io
+import json
 import os
 import resource
 import unittest
@@ -15,6 +18,12 @@ def npy_header(text):
 
 def absurd(shape):
     return npy_header("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (shape,)) + bytes(400)
+
+
+def npy_of(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
 
 
 class BadInput(CliCase):
@@ -68,7 +77,9 @@ class BadInput(CliCase):
         self.fails("y.npy", "X.npy", 59, 60, y=np.arange(59) % 3)
 
     def test_too_few_classes(self):
-        self.fails("1 class", y=np.zeros(60, int))
+        self.fails("y.npy", "1 class", y=np.zeros(60, int))
+        message = self.rer("noise", "y.npy", "--out", "noisy.npy", code=1).err
+        self.assertIn("y.npy: the labels have 1 class", message)
         self.fails("two samples", y=np.arange(60))
 
     def test_not_finite(self):
@@ -100,6 +111,14 @@ class BadInput(CliCase):
         self.fails("ids.txt", 59, 60, arguments=("--ids", self.save("ids.txt", "i\n" * 59)))
         self.fails("names.txt", 2, 3, arguments=("--class-names", self.save("names.txt", "a\nb\n")))
 
+    @staticmethod
+    def with_far_means(model):
+        """The saved model with class means that lie too far away for float32."""
+        start = 8 + int.from_bytes(model[:8], "little")
+        begin, end = json.loads(model[8:start])["centroid.mean"]["data_offsets"]
+        means = np.frombuffer(model[start + begin:start + end], "<f8") * 1e30
+        return model[:start + begin] + means.tobytes() + model[start + end:]
+
     def test_bad_model(self):
         X, y = self.save_clusters(n=60)
         self.rer("analyze", X, y, "--save-model", "model", "--quiet")
@@ -107,10 +126,12 @@ class BadInput(CliCase):
         for content in (b"", whole[:20], whole[:-1], b"\xff" * 100):
             message = self.rer("score", self.save("bad", content), X, "--out", "out", code=1).err
             self.assertIn("bad", message)
+        far = self.rer("score", self.save("far", self.with_far_means(whole)), X, "--out", "out", code=1).err
+        self.assertRegex(far, "^rer: .*far: under this model the errors of row 0 of .*X.npy are too large")
         other = self.save("other.npy", np.ones((4, 5), "f4"))
-        self.assertIn("other.npy", self.rer("score", "model", other, code=1).err)
+        self.assertRegex(self.rer("score", "model", other, code=1).err, "other.npy: .* 5 features, but model .* 8")
         unknown = self.save("unknown.npy", np.arange(60) % 4)
-        self.assertIn("'3'", self.rer("score", "model", X, unknown, code=1).err)
+        self.assertRegex(self.rer("score", "model", X, unknown, code=1).err, "unknown.npy: model has no class '3'")
         self.assertFalse(os.path.exists(self.path("out")))
 
 
@@ -179,6 +200,12 @@ class BadPlaces(CliCase):
         for option in ("--errors", "--save-model"):
             for path in ("X.npy/below", "/proc/file", "missing/file", "."):
                 self.assertIn(path, self.fails(option, path, "--out", "out"))
+
+    def test_temporary_folder_that_is_not_there(self):
+        X = np.zeros((3000, 6000), "f4")  # more than is kept in memory
+        self.X = self.save("X.npy.gz", gzip.compress(npy_of(X), 1))
+        environment = {**os.environ, "TMPDIR": "/no/such/folder"}
+        self.assertIn("/no/such/folder: cannot make a temporary file", self.fails("--out", "out", env=environment))
 
     def limited(self, *arguments):
         def limit():

@@ -6,7 +6,7 @@ from cli_case import CliCase
 
 class Usage(CliCase):
     def test_help_fits_on_a_screen(self):
-        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench", "apply"):
+        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench", "apply", "completions"):
             lines = self.rer(command, "--help").out.splitlines()
             self.assertLessEqual(len(lines), 34)
             self.assertLessEqual(max(map(len, lines)), 100)

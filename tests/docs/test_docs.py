@@ -95,9 +95,13 @@ class Documents(unittest.TestCase):
         for name, default in listed("analyze").items():
             self.assertRegex(entries()[name], r"\[" + re.escape(default) + r"[\]:]", name)
 
-    def test_man_page_has_the_program_s_version(self):
-        version = subprocess.run([COMMAND, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
-        self.assertIn(re.search(r"\d+\.\d+\.\d+", version).group(), page().splitlines()[0])
+    def test_every_document_has_the_program_s_version(self):
+        said = subprocess.run([COMMAND, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        version = re.search(r"\d+\.\d+\.\d+", said).group()
+        self.assertIn(version, page().splitlines()[0])
+        for name, pattern in (("CITATION.cff", r"^version: (.*)$"), ("CHANGELOG.md", r"^## \[(\d.*?)\]"),
+                              ("debian/changelog", r"^rer \((.*?)-\d+\)")):
+            self.assertEqual(re.search(pattern, (SOURCE / name).read_text(), re.M).group(1), version, name)
 
     def test_man_page_is_well_formed(self):
         self.assertIsNotNone(shutil.which("groff"), "groff is missing (package groff-base)")

@@ -4,32 +4,94 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define READ_MAX (1 << 20) /* bytes of rows: enough for any place, and fast */
 
-static char folder[] = "/tmp/rer-fuzz-XXXXXX", path[64];
-static int file = -1;
+enum { FILES_MAX = 8 };
+
+typedef struct kept_file {
+    char path[96];
+    int fd;
+} kept_file;
+
+static char folder[] = "/tmp/rer-fuzz-XXXXXX";
+static kept_file kept[FILES_MAX];
+static int n_kept;
 
 static void remove_folder(void)
 {
-    (void)unlink(path);
+    for (int i = 0; i < n_kept; i++)
+        (void)unlink(kept[i].path);
     (void)rmdir(folder);
+}
+
+static kept_file *find_file(const char *name)
+{
+    char path[sizeof kept[0].path];
+    if (n_kept == 0 && (mkdtemp(folder) == NULL || atexit(remove_folder) != 0))
+        abort();
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (int i = 0; i < n_kept; i++)
+        if (strcmp(kept[i].path, path) == 0)
+            return &kept[i];
+    if (n_kept == FILES_MAX)
+        abort();
+    kept_file *file = &kept[n_kept++];
+    (void)snprintf(file->path, sizeof file->path, "%s", path);
+    file->fd = open(path, O_WRONLY | O_CREAT, 0600);
+    return file;
+}
+
+const char *fuzz_folder(void)
+{
+    return folder;
+}
+
+const char *fuzz_named_file(const char *name, const void *data, size_t size)
+{
+    kept_file *file = find_file(name);
+    /* Cut to size afterwards: some file systems flush a file that was cut to nothing when it is written. */
+    if (file->fd < 0 || pwrite(file->fd, data, size, 0) != (ssize_t)size || ftruncate(file->fd, (off_t)size) != 0)
+        abort();
+    return file->path;
 }
 
 const char *fuzz_file(const char *ending, const uint8_t *data, size_t size)
 {
-    if (path[0] == 0) {
-        if (mkdtemp(folder) == NULL)
-            abort();
-        (void)snprintf(path, sizeof path, "%s/x%s", folder, ending);
-        (void)atexit(remove_folder);
-        file = open(path, O_WRONLY | O_CREAT, 0600);
-    }
-    /* Cut to size afterwards: some file systems flush a file that was cut to nothing when it is written. */
-    if (file < 0 || pwrite(file, data, size, 0) != (ssize_t)size || ftruncate(file, (off_t)size) != 0)
+    char name[32];
+    (void)snprintf(name, sizeof name, "x%s", ending);
+    return fuzz_named_file(name, data, size);
+}
+
+static rer_options *one_thread(const char *detector)
+{
+    rer_options *options = NULL;
+    if (rer_options_new(&options, NULL) != RER_OK || rer_options_set_integer(options, "threads", 1, NULL) != RER_OK ||
+        rer_options_set(options, "detector", detector, NULL) != RER_OK)
         abort();
-    return path;
+    return options;
+}
+
+void fuzz_analysis(rer_files files, const char *detector)
+{
+    static const char rows[] = "0,0\n1,0\n0,1\n1,2\n5,5\n6,5\n5,6\n6,7\n", labels[] = "a\na\na\na\nb\nb\nb\nb\n";
+    static rer_options *options;
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    rer_result *result = NULL;
+    if (options == NULL)
+        options = one_thread(detector);
+    files.size = sizeof files;
+    files.features = fuzz_named_file("features.csv", rows, sizeof rows - 1);
+    files.labels = fuzz_named_file("labels.csv", labels, sizeof labels - 1);
+    if (rer_dataset_open(&data, &files, options, &error) == RER_OK)
+        (void)rer_analyze(&result, data, options, NULL, NULL, &error);
+    if (error.status != RER_OK && error.message[0] == 0)
+        abort(); /* every failure says why */
+    rer_result_free(result);
+    rer_dataset_free(data);
 }
 
 static void read_rows(const rer_array *array)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
 """Makes the seeds of the fuzzers: small files of each format, whole and slightly wrong.
 
-    tests/fuzz/make_corpus.py            all but HDF5
-    make_h5_seeds tests/fuzz/corpus/h5   those (make_h5_seeds.c, linked with HDF5)
-"""
+Those of HDF5 (with h5py) are what tests/source/test_hdf5.c reads, too."""
 import gzip
 import io
 import json
@@ -70,6 +68,47 @@ put("labels", "texts", b'\x03\x00label\na\n"b,\n"""\n\n')
 put("labels", "columns", b"\x02\x02id,y\n1,a\n2,b\n")
 put("labels", "latin1", b"\x01\x00caf\xe9\n")
 
+# What is attached to eight rows of two features and two classes: fuzz_analysis in fuzz_reader.c.
+put("groups", "numbers", b"\x001\n1\n2\n2\n3\n3\n4\n4\n")
+put("groups", "texts", b"\x00g\na\na\n\nb\nb\nc\nd\ne\n")
+put("groups", "one", b"\x00a\na\na\na\na\na\na\na\n")
+put("groups", "column", b"\x02i,g\n1,a\n2,a\n3,b\n4,b\n5,c\n6,c\n7,d\n8,d\n")
+put("groups", "subsets", b"\x01train\ntrain\ntest\ntest\ntrain\ntrain\ntest\ntest\n")
+put("groups", "array", b"\x00" + npy("<i4", (8,), struct.pack("<8i", 1, 1, 2, 2, 3, 3, 4, 4)))
+put("class_embeddings", "array", npy("<f4", (2, 2), struct.pack("<4f", 1, 0, 0, 1)))
+put("class_embeddings", "doubles", npy("<f8", (2, 2), struct.pack("<4d", 1, 0, 0, 1)))
+put("class_embeddings", "table", b"1,0\n0,1\n")
+put("class_embeddings", "zeros", npy("<f4", (2, 2), bytes(16)))
+put("class_embeddings", "not_finite", b"1,nan\n0,1\n")
+put("pred_probs", "array", npy("<f4", (8, 2), struct.pack("<16f", *[.9, .1] * 4, *[.2, .8] * 4)))
+put("pred_probs", "certain", npy("<f8", (8, 2), struct.pack("<16d", *[1, 0] * 4, *[0, 1] * 4)))
+put("pred_probs", "negative", npy("<f4", (8, 2), struct.pack("<16f", *[1.5, -.5] * 8)))
+put("image_list", "two", b"\x02ok\nok\n")
+put("image_list", "missing", b"\x02ok\nnot_there.png\n")
+put("image_list", "other_places", b"\x03./ok\n../ok\n/dev/null\n")
+put("image_list", "itself", b"\x01x.txt\n")
+
+# What was decided of the labels a, b, a, b, and the folder of a run on them; files are parted by a byte 255.
+HEADER = b"index,given_label,decision,new_label,labels_checksum\n"
+SUM = b"rer:53a743883fbad9a8"
+put("decisions", "each", HEADER + b"0,a,keep,," + SUM + b"\n1,b,fix,a," + SUM + b"\n2,a,drop,," + SUM + b"\n3,b,choose,a," + SUM + b"\n")
+put("decisions", "other_label", HEADER + b"0,b,keep,," + SUM + b"\n")
+put("decisions", "twice", HEADER + b"0,a,keep,," + SUM + b"\n0,a,drop,," + SUM + b"\n")
+put("decisions", "far", HEADER + b"9223372036854775808,a,keep,," + SUM + b"\n")
+put("decisions", "quoted", HEADER.replace(b",", b'","').replace(b"index", b'"index').replace(b"\n", b'"\r\n') +
+    b'"1","b","fix","a","' + SUM + b'"\r\n')
+SAMPLES = (b"index,given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,best_other_error,"
+           b"suggested_label,suggestion_probability\n"
+           b"0,a,a,0.64,0.01,0.99,false,12,18,,\n1,b,a,2.6,0.97,0.03,true,3.6,1.3,a,0.97\n"
+           b"2,a,b,1.3,0.4,0.6,false,12,9,,\n3,b,b,0.2,0,1,false,3,17,,\n")
+CLASSES = b"label,n,chi,noise_rate,n_issues,most_confused_with,own_error\na,2,0.99,0.1,0,b,12\nb,2,0.2,0,1,,3.6\n"
+SUMMARY = {"n_samples": 4, "n_classes": 2, "n_features": 2, "chi": .6, "difficulty": .3, "error_rate": .25, "noise_rate": .1,
+           "n_issues": 1, "reconstructor": "centroid"}
+put("run_folder", "whole", b"\xff".join((SAMPLES, CLASSES, json.dumps(SUMMARY).encode())))
+put("run_folder", "huge_counts", b"\xff".join((SAMPLES, CLASSES, json.dumps({**SUMMARY, "n_samples": 1e300}).encode())))
+put("run_folder", "no_classes", b"\xff".join((SAMPLES, b"", json.dumps(SUMMARY).encode())))
+put("run_folder", "samples_alone", SAMPLES)
+
 
 def model(arrays, **changed):
     """A safetensors file of our models' shape: two classes of three features."""
@@ -126,6 +165,37 @@ for name, image, kind, options in (
     out = io.BytesIO()
     image.save(out, kind, **options)
     put("picture", name, out.getvalue())
+
+# HDF5: with h5py. x [7, 3] counts from -4, w has texts; in the smallest form of the format, in that of every version.
+import h5py
+import numpy as np
+
+x = (np.arange(21, dtype="f4") - 4).reshape(7, 3)
+words = ["dog", "cat", "", "a long, long text", "cat", "\u00e4", "dog"]
+grown = {"chunks": (2, 2), "maxshape": (None, 3)}
+packed = {"compression": "gzip", "shuffle": True, "fletcher32": True}
+for name, libver, options in (
+        ("contiguous", "latest", {}), ("old_contiguous", "earliest", {}), ("big_endian", "earliest", {"dtype": ">f8"}),
+        ("old_chunked", "earliest", {"chunks": (2, 2)}), ("old_packed", "earliest", {"chunks": (3, 2), **packed}),
+        ("single", "latest", {"chunks": (7, 3)}), ("single_packed", "latest", {"chunks": (7, 3), **packed}),
+        ("fixed", "latest", {"chunks": (2, 2)}), ("fixed_packed", "latest", {"chunks": (2, 2), **packed}),
+        ("extensible", "latest", grown), ("extensible_packed", "latest", {**grown, **packed}),
+        ("tree", "latest", {"chunks": (2, 2), "maxshape": (None, None)}),
+        ("tree_packed", "latest", {"chunks": (2, 2), "maxshape": (None, None), **packed})):
+    path = CORPUS / "h5" / name
+    path.parent.mkdir(exist_ok=True)
+    with h5py.File(path, "w", libver=libver) as file:
+        options = {"dtype": "f4", **options}
+        file.create_dataset("x", data=x.astype(options.pop("dtype")), **options)
+for name, libver in (("texts", "latest"), ("old_texts", "earliest")):
+    with h5py.File(CORPUS / "h5" / name, "w", libver=libver) as file:
+        file["w"] = words
+        file["deep/fixed"] = np.array([word[:4].encode() for word in words])
+        file["deep/numbers"] = np.array([5, -3, 5, 9, 2**63 - 1, 9, 5])
+        file["x"] = h5py.SoftLink("deep/numbers")
+        if libver == "latest":  # an old group cannot have such a link
+            file["deep/flags"] = np.array([1, 0, 0, 1, 1, 0, 1], bool)
+            file["other"] = h5py.ExternalLink("other.h5", "/x")
 put("row_texts", "objects", b'\x02{"text": "one"}\n{"text": "two\\u0000", "more": [1]}\n')
 put("row_texts", "values", b'\x03"a"\n7\nnull\n')
 put("row_texts", "broken", b'\x02{"text": "one"}\n{\n')

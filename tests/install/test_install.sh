@@ -50,3 +50,9 @@ done
 
 echo "the man page is where man looks"
 [ -f "$prefix/share/man/man1/rer.1" ] || fail "no man page"
+
+echo "completions are where each shell looks for them"
+for script in bash-completion/completions/rer zsh/site-functions/_rer fish/vendor_completions.d/rer.fish; do
+    shell=${script%%-*}
+    cmp <("$prefix/bin/rer" completions "${shell%%/*}") "$prefix/share/$script" || fail "no completions in $script"
+done

@@ -20,10 +20,11 @@ if(NOT RER_SANITIZE)
     add_test(NAME python.wheel COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
     add_test(NAME python.versions COMMAND ${CMAKE_CURRENT_LIST_DIR}/wheel.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR}
                                           test_analyze.py test_inputs.py test_studies.py test_process.py)
-    set_tests_properties(python.wheel python.versions PROPERTIES FIXTURES_REQUIRED python_package
+    add_test(NAME python.sdist COMMAND ${CMAKE_CURRENT_LIST_DIR}/sdist.sh ${RER_PACKAGE_VENV} ${PROJECT_BINARY_DIR})
+    set_tests_properties(python.wheel python.sdist python.versions PROPERTIES FIXTURES_REQUIRED python_package
         RESOURCE_LOCK package_build ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
-    set_tests_properties(python.wheel PROPERTIES LABELS "once;slow")
+    set_tests_properties(python.wheel python.sdist PROPERTIES LABELS "once;slow")
     add_test(NAME python.fiftyone_app COMMAND ${CMAKE_CURRENT_LIST_DIR}/fiftyone.sh ${RER_PACKAGE_VENV}
                                               ${PROJECT_BINARY_DIR})
     set_tests_properties(python.fiftyone_app PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow"

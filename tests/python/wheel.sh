@@ -7,6 +7,7 @@ venv=$1
 build=$2
 shift 2
 wheel=$("$here/../../scripts/wheel.sh" "$venv/bin/python" "$build" "$build/wheel")
+"$venv/bin/python" -B "$here/wheel_contents.py" "$wheel"
 
 # Every interpreter by its own version, once: those on the path, and pyenv's.
 candidates=$(compgen -c python3. | grep -E '^python3\.[0-9]+$' | sort -uV | while read -r name; do type -ap "$name"; done

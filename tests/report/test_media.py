@@ -1,7 +1,9 @@
 """Pictures and texts in report.html: every way to give them ends at the right row, thumbnails look like what Pillow
 makes of the same file, and the page stays small."""
+import gzip
 import io
 import json
+import os
 import pathlib
 import unittest
 
@@ -144,7 +146,43 @@ class Media(PageCase):
         data = self.analyze(self.X, self.y, "--images", "p")
         self.assertEqual(set(range(self.N)) - set(map(int, data["pictures"])), {3, 7})
         page = (self.folder / "out" / "report.html").read_text()
-        self.assertIn("2 of 40 pictures could not be read; the first: p/00", page)
+        self.assertIn("2 of 40 pictures could not be read; the first: p/003.png: is none of JPEG, PNG or WebP", page)
+        self.assertNotIn("GIF89a", page)  # what the file holds is nobody's business
+
+    def unreadable(self, content):
+        """What the report says where the picture of row 3 is this file."""
+        self.save_pictures(lambda row: f"p/{row:03d}.png")
+        (self.folder / "p" / "003.png").write_bytes(content)
+        data = self.analyze(self.X, self.y, "--images", "p")
+        self.assertEqual(set(range(self.N)) - set(map(int, data["pictures"])), {3})
+        return (self.folder / "out" / "report.html").read_text()
+
+    def test_gzip_without_end(self):
+        self.assertIn("003.png: holds more than 67108864 bytes", self.unreadable(gzip.compress(bytes(80 << 20), 1)))
+
+    def test_endless_scans(self):
+        """Some ten scans are what programs write; each of thousands would go over all pixels."""
+        file = io.BytesIO()
+        flat(3).save(file, "JPEG", progressive=True)
+        self.save_pictures(lambda row: f"q/{row:03d}.jpg", "JPEG", progressive=True)
+        self.assert_colours(self.analyze(self.X, self.y, "--images", "q"), 9)
+        whole = file.getvalue()
+        last = whole.rindex(b"\xff\xda")
+        self.assertIn("003.png: is no JPEG that can be read: more than 100 scans",
+                      self.unreadable(whole[:-2] + 150 * whole[last:-2] + whole[-2:]))
+
+    def test_pipes_and_devices(self):
+        """Neither waited for nor read: a list is refused, a folder goes on without them."""
+        self.save_pictures(lambda row: f"p/{row:03d}.png")
+        (self.folder / "p" / "003.png").unlink()
+        os.mkfifo(self.folder / "p" / "003.png")
+        data = self.analyze(self.X, self.y, "--images", "p")
+        self.assertEqual(set(range(self.N)) - set(map(int, data["pictures"])), {3})
+        self.assertIn("003.png: is no plain file", (self.folder / "out" / "report.html").read_text())
+        for name in ("p/003.png", "/dev/zero", "p", "no.png"):
+            self.save("list.txt", "p/000.png\n" * 39 + name + "\n")
+            message = self.rer("analyze", "X.npy", "y.npy", "--out", "x", "--images", "list.txt", code=1).stderr
+            self.assertIn(f"list.txt: names '{name}' for row 39 (from 0), which is no file", message)
 
     def test_bad_pictures(self):
         self.save_pictures(lambda row: f"p/{row:03d}.png")

@@ -1,88 +1,33 @@
-/* HDF5: contiguous, chunked and compressed data sets, texts, and files that cannot be read. */
+/* HDF5: every layout, as h5py wrote it (tests/fuzz/make_corpus.py), texts, files that cannot be read, and every
+ * change of a byte. tests/cli/test_hdf5.py has what is larger, against h5py itself. */
 #include "files.h"
 #include "source/labels.h"
 
-#include <hdf5.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { N = 7, D = 3 };
 
-static void put(hid_t file, const char *name, hid_t type, hid_t space, hid_t plist, hid_t memory, const void *data)
+static const char *seed(const char *name)
 {
-    hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
-    assert_true(dataset >= 0);
-    assert_true(H5Dwrite(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-    (void)H5Dclose(dataset);
+    static char path[8][600];
+    static int next;
+    char *at = path[next++ % 8];
+    (void)snprintf(at, sizeof *path, SEEDS "/%s", name);
+    return at;
 }
 
-static hid_t text_type(size_t size)
+/* x [N, D] counts from -4 on. */
+static void check_matrix(const char *path, bool in_place)
 {
-    hid_t type = H5Tcopy(H5T_C_S1);
-    (void)H5Tset_size(type, size);
-    if (size != H5T_VARIABLE)
-        (void)H5Tset_strpad(type, H5T_STR_NULLPAD);
-    return type;
-}
-
-/* x [N, D] in several layouts, y [N] as texts and integers, in a file with a user block or without. */
-static const char *write_h5(const char *name, hsize_t user_block)
-{
-    const char *path = file_path(name);
-    float x[N * D];
-    for (int i = 0; i < N * D; i++)
-        x[i] = (float)i - 4;
-    hsize_t shape[] = {N, D}, chunk[] = {3, 2}, length = N;
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE), plist = H5Pcreate(H5P_DATASET_CREATE);
-    (void)H5Pset_userblock(creation, user_block);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, H5P_DEFAULT);
-    assert_true(file >= 0);
-    hid_t matrix = H5Screate_simple(2, shape, NULL), vector = H5Screate_simple(1, &length, NULL);
-    put(file, "plain", H5T_IEEE_F32LE, matrix, H5P_DEFAULT, H5T_NATIVE_FLOAT, x);
-    put(file, "big", H5T_IEEE_F64BE, matrix, H5P_DEFAULT, H5T_NATIVE_FLOAT, x);
-    put(file, "short", H5T_STD_I16BE, matrix, H5P_DEFAULT, H5T_NATIVE_FLOAT, x);
-    (void)H5Pset_chunk(plist, 2, chunk);
-    put(file, "chunks", H5T_IEEE_F32LE, matrix, plist, H5T_NATIVE_FLOAT, x);
-    (void)H5Pset_shuffle(plist);
-    (void)H5Pset_deflate(plist, 6);
-    hid_t group = H5Gcreate2(file, "deep", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    put(file, "deep/packed", H5T_IEEE_F64LE, matrix, plist, H5T_NATIVE_FLOAT, x);
-
-    const char *words[N] = {"dog", "cat", "", "a long, long text", "cat", "\xC3\xA4", "dog"};
-    hid_t variable = text_type(H5T_VARIABLE), fixed = text_type(4);
-    put(file, "words", variable, vector, H5P_DEFAULT, variable, words);
-    put(file, "fixed", fixed, vector, H5P_DEFAULT, fixed, "dog\0cat\0\0\0\0\0abcdcat\0\xC3\xA4\0\0dog\0");
-    int64_t numbers[N] = {5, -3, 5, 9, INT64_MAX, 9, 5};
-    put(file, "numbers", H5T_STD_I64LE, vector, H5P_DEFAULT, H5T_NATIVE_INT64, numbers);
-    int8_t no = 0, yes = 1, flags[N] = {1, 0, 0, 1, 1, 0, 1};
-    hid_t boolean = H5Tenum_create(H5T_STD_I8LE); /* as h5py writes bool */
-    (void)H5Tenum_insert(boolean, "FALSE", &no);
-    (void)H5Tenum_insert(boolean, "TRUE", &yes);
-    put(file, "flags", boolean, vector, H5P_DEFAULT, boolean, flags);
-    hid_t compound = H5Tcreate(H5T_COMPOUND, 8);
-    (void)H5Tinsert(compound, "a", 0, H5T_NATIVE_DOUBLE);
-    put(file, "compound", compound, vector, H5P_DEFAULT, compound, numbers);
-
-    hsize_t absurd[] = {(hsize_t)1 << 40, 1 << 10};
-    hid_t sparse = H5Screate_simple(2, absurd, NULL); /* nothing is ever written to it */
-    (void)H5Dclose(H5Dcreate2(file, "absurd", H5T_IEEE_F32LE, sparse, H5P_DEFAULT, plist, H5P_DEFAULT));
-    (void)H5Gclose(group);
-    (void)H5Tclose(variable), (void)H5Tclose(fixed), (void)H5Tclose(boolean), (void)H5Tclose(compound);
-    (void)H5Sclose(matrix), (void)H5Sclose(vector), (void)H5Sclose(sparse);
-    (void)H5Pclose(plist), (void)H5Pclose(creation);
-    assert_true(H5Fclose(file) >= 0);
-    return path;
-}
-
-static void check_matrix(const char *path, const char *member, bool in_place)
-{
-    char full[600];
     rer_error error = {0};
     rer_array array = {0};
     float rows[N * D];
     char scratch[N * D * 8];
-    (void)snprintf(full, sizeof full, "%s:%s", path, member);
-    if (rer_array_open(&array, full, &error) != RER_OK)
+    if (rer_array_open(&array, path, &error) != RER_OK)
         fail_msg("%s", error.message);
     assert_int_equal(array.rank, 2);
     assert_int_equal(array.shape[0], N);
@@ -94,40 +39,54 @@ static void check_matrix(const char *path, const char *member, bool in_place)
     rer_array_close(&array);
 }
 
+static const char *const chunked[] = {"old_chunked", "old_packed",   "single",     "single_packed",
+                                      "fixed",       "fixed_packed", "extensible", "extensible_packed",
+                                      "tree",        "tree_packed"};
+
 static void test_layouts(void **state)
 {
+    char path[700];
     (void)state;
-    for (hsize_t user_block = 0; user_block <= 1024; user_block += 1024) {
-        const char *path = write_h5("x.h5", user_block);
-        check_matrix(path, "/plain", true);
-        check_matrix(path, "big", true);
-        check_matrix(path, "short", true);
-        check_matrix(path, "chunks", false);
-        check_matrix(path, "/deep/packed", false);
-    }
+    check_matrix(seed("contiguous"), true);
+    check_matrix(seed("old_contiguous"), true);
+    check_matrix(seed("big_endian"), true);
+    for (int i = 0; i < RER_COUNT(chunked); i++)
+        check_matrix(seed(chunked[i]), false);
+    (void)snprintf(path, sizeof path, "%s:/x", seed("old_packed"));
+    check_matrix(path, false);
+}
+
+/* Addresses count from behind it, also where it was put there later. */
+static void test_user_block(void **state)
+{
+    (void)state;
+    int64_t size = 0;
+    unsigned char *whole = read_whole(seed("old_contiguous"), &size), *moved = calloc(1, (size_t)size + 1024);
+    memcpy(moved + 1024, whole, (size_t)size);
+    check_matrix(write_file("moved.h5", moved, size + 1024), true);
+    free(moved);
+    free(whole);
 }
 
 static void test_gzipped_and_standard_input(void **state)
 {
     (void)state;
     int64_t size = 0;
-    unsigned char *whole = read_whole(write_h5("x.h5", 0), &size);
-    const char *packed = write_gzip("x.h5.gz", whole, size);
-    check_matrix(packed, "plain", true); /* in the temporary file */
-    check_matrix(packed, "deep/packed", false);
-    int saved = redirect_input(file_path("x.h5"));
-    check_matrix("-", "/plain", true);
+    unsigned char *whole = read_whole(seed("fixed_packed"), &size);
+    check_matrix(write_gzip("x.h5.gz", whole, size), false);
+    int saved = redirect_input(seed("old_packed"));
+    check_matrix("-", false);
     restore_input(saved);
     free(whole);
 }
 
-static void check_labels(const char *path, const char *member, const char *joined)
+static void check_labels(const char *name, const char *member, const char *joined)
 {
-    char full[600], got[200] = "";
+    char full[700], got[200] = "";
     rer_error error = {0};
     rer_array array = {0};
     rer_labels labels = {0};
-    (void)snprintf(full, sizeof full, "%s:%s", path, member);
+    (void)snprintf(full, sizeof full, "%s:%s", seed(name), member);
     if (rer_array_open(&array, full, &error) != RER_OK || rer_labels_from_array(&labels, &array, &error) != RER_OK)
         fail_msg("%s", error.message);
     for (int i = 0; i < N; i++) {
@@ -142,29 +101,30 @@ static void check_labels(const char *path, const char *member, const char *joine
 
 static void test_labels(void **state)
 {
+    static const char *const files[] = {"texts", "old_texts"};
     (void)state;
-    const char *path = write_h5("y.h5", 0);
-    check_labels(path, "words", "dog|cat||a long, long text|cat|\xC3\xA4|dog");
-    check_labels(path, "fixed", "dog|cat||abcd|cat|\xC3\xA4|dog");
-    check_labels(path, "numbers", "5|-3|5|9|9223372036854775807|9|5");
-    check_labels(path, "flags", "1|0|0|1|1|0|1");
+    for (int i = 0; i < RER_COUNT(files); i++) {
+        check_labels(files[i], "w", "dog|cat||a long, long text|cat|\xC3\xA4|dog");
+        check_labels(files[i], "deep/fixed", "dog|cat||a lo|cat|\xC3\xA4|dog");
+        check_labels(files[i], "/deep/numbers", "5|-3|5|9|9223372036854775807|9|5");
+        check_labels(files[i], "x", "5|-3|5|9|9223372036854775807|9|5"); /* a soft link */
+    }
+    check_labels("texts", "deep//./flags", "1|0|0|1|1|0|1");
 }
 
-static void *open_many(void *path)
+static void *open_many(void *unused)
 {
     for (int i = 0; i < 20; i++)
-        check_matrix(path, i % 2 ? "plain" : "deep/packed", i % 2);
-    return NULL;
+        check_matrix(seed(i % 2 ? "old_contiguous" : "old_packed"), i % 2);
+    return unused;
 }
 
 static void test_two_threads(void **state)
 {
     (void)state;
-    char path[512];
     pthread_t threads[2];
-    strcpy(path, write_h5("x.h5", 0));
     for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, open_many, path), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, open_many, NULL), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
@@ -174,38 +134,112 @@ static void check_bad(const char *path, const char *a, const char *b)
     rer_error error = {0};
     rer_array array = {0};
     (void)rer_array_open(&array, path, &error);
-    assert_bad_input(&error, a, b, ".h5", NULL);
+    assert_bad_input(&error, a, b, NULL);
     assert_null(array.name);
 }
 
 static void test_bad_files(void **state)
 {
     (void)state;
-    char member[600];
+    static const struct {
+        const char *member, *a, *b;
+    } cases[] = {{"", "holds 4 data sets or groups", "'w', 'deep', 'x', 'other'"},
+                 {"/nothing", "no data set '/nothing'", "'deep'"},
+                 {"/deep/nothing", "no data set '/deep/nothing'", "'flags'"},
+                 {"w/x", "no data set 'w/x'", "is a data set, not a group"},
+                 {"/deep", "is a group", "/deep"},
+                 {"other", "link to another file", "'other.h5'"}};
+    char member[700];
     int64_t size = 0;
-    const char *path = write_h5("x.h5", 0);
-    check_bad(path, "holds", "'plain'");
-    (void)snprintf(member, sizeof member, "%s:/nothing", path);
-    check_bad(member, "'/nothing'", "'deep'");
-    (void)snprintf(member, sizeof member, "%s:/deep", path);
-    check_bad(member, "no data set '/deep'", "'deep'");
-    (void)snprintf(member, sizeof member, "%s:/compound", path);
-    check_bad(member, "compound", "not read");
-    (void)snprintf(member, sizeof member, "%s:/absurd", path);
-    check_bad(member, "absurd", "only 0 are stored");
-    unsigned char *whole = read_whole(path, &size);
-    (void)snprintf(member, sizeof member, "%s:/plain", write_file("cut.h5", whole, size / 2));
-    check_bad(member, "cut.h5", "truncated");
-    check_bad(write_text("no.h5", "nothing of the kind"), "no.h5", "HDF5 cannot open");
+    for (int i = 0; i < RER_COUNT(cases); i++) {
+        (void)snprintf(member, sizeof member, "%s:%s", seed("texts"), cases[i].member);
+        check_bad(member, cases[i].a, cases[i].b);
+    }
+    unsigned char *whole = read_whole(seed("contiguous"), &size);
+    check_bad(write_file("cut.h5", whole, size / 2), "cut.h5", "truncated");
+    check_bad(write_text("no.h5", "nothing of the kind"), "no.h5", "is no HDF5 file");
     free(whole);
 }
 
-int main(void)
+/* ---- every change of a byte -------------------------------------------------------------- */
+
+/* Reads all of it; it must be there, or be refused as bad input. */
+static void try_path(const char *path)
+{
+    rer_error error = {0};
+    rer_texts texts = {0};
+    rer_status status = rer_texts_open(&texts, path, NULL, -1, &error);
+    rer_texts_free(&texts);
+    if (status != RER_OK && status != RER_BAD_INPUT)
+        fail_msg("status %d: %s", (int)status, error.message);
+}
+
+static int64_t peak_kilobytes(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+static void put_byte(int fd, int64_t at, unsigned char value)
+{
+    assert_int_equal(pwrite(fd, &value, 1, (off_t)at), 1);
+}
+
+/* Each byte of the file, at a step, takes each other value, at a step. */
+static void change_bytes(const char *name, const char *member, int byte_step, int value_step)
+{
+    char path[700];
+    int64_t size = 0;
+    unsigned char *whole = read_whole(seed(name), &size);
+    const char *file = write_file("changed.h5", whole, size);
+    int fd = open(file, O_WRONLY);
+    int64_t before = peak_kilobytes();
+    (void)snprintf(path, sizeof path, "%s%s", file, member);
+    for (int64_t i = 0; i < size; i += byte_step) {
+        for (int change = 1 + (int)(i % value_step); change < 256; change += value_step) {
+            put_byte(fd, i, whole[i] ^ (unsigned char)change);
+            try_path(path);
+        }
+        put_byte(fd, i, whole[i]);
+    }
+    (void)close(fd);
+    free(whole);
+#ifndef __SANITIZE_ADDRESS__ /* which keeps what was freed */
+    assert_in_range(peak_kilobytes() - before, 0, 1024);
+#endif
+}
+
+static void change_five_files(int byte_step, int value_step)
+{
+    change_bytes("old_packed", "", byte_step, value_step);
+    change_bytes("old_texts", ":w", byte_step, value_step);
+    change_bytes("extensible_packed", "", byte_step, value_step);
+    change_bytes("fixed", "", byte_step, value_step);
+    change_bytes("texts", ":w", byte_step, value_step);
+}
+
+static void test_some_changes(void **state)
+{
+    (void)state;
+    change_five_files(3, 101);
+}
+
+static void test_every_change(void **state)
+{
+    (void)state;
+    change_five_files(1, 1);
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_layouts),   FILES_TEST(test_gzipped_and_standard_input),
-        FILES_TEST(test_labels),    FILES_TEST(test_two_threads),
-        FILES_TEST(test_bad_files),
+        FILES_TEST(test_layouts),      FILES_TEST(test_user_block),  FILES_TEST(test_gzipped_and_standard_input),
+        FILES_TEST(test_labels),       FILES_TEST(test_two_threads), FILES_TEST(test_bad_files),
+        FILES_TEST(test_some_changes),
     };
+    const struct CMUnitTest slow[] = {FILES_TEST(test_every_change)};
+    if (argc == 2 && strcmp(argv[1], "all") == 0)
+        return cmocka_run_group_tests(slow, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,17 @@ static void test_tables(void **state)
                            .class_names = write_text("names.txt", "One\nTwo\n")});
 }
 
+static void test_hdf5(void **state)
+{
+    (void)state;
+    fail_each(
+        &(rer_files){.size = sizeof(rer_files), .features = SEEDS "/extensible_packed", .labels = SEEDS "/texts:/w"});
+    fail_each(&(rer_files){
+        .size = sizeof(rer_files), .features = SEEDS "/old_packed", .labels = SEEDS "/old_texts:deep/numbers"});
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {FILES_TEST(test_arrays), FILES_TEST(test_tables)};
+    const struct CMUnitTest tests[] = {FILES_TEST(test_arrays), FILES_TEST(test_tables), FILES_TEST(test_hdf5)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,6 +91,14 @@ static rer_status check_header(const rer_label_file *file, const rer_files *file
                     files->labels, quoted, quoted);
 }
 
+static rer_status check_classes(const rer_labels *labels, rer_error *error)
+{
+    if (labels->C >= 2)
+        return RER_OK;
+    return rer_fail(error, RER_BAD_INPUT, "%s: the labels have %d class%s; a wrong label needs at least 2",
+                    labels->source, labels->C, labels->C == 1 ? "" : "es");
+}
+
 static rer_status make_noise(const char *out, rer_noise_summary *summary, const rer_files *files, const char *human,
                              const rer_options *options, const rer_progress *progress, rer_error *error)
 {
@@ -102,6 +110,8 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
         status = rer_label_file_open(&file, files->labels, files->label_column, -1, error);
     if (status == RER_OK)
         status = check_header(&file, files, error);
+    if (status == RER_OK)
+        status = check_classes(&file.labels, error);
     if (status == RER_OK)
         status = rer_allocate(&target, file.labels.N, sizeof *target, "labels", error);
     if (status == RER_OK)

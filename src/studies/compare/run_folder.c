@@ -106,11 +106,25 @@ static double number_at(const json_t *root, const char *name)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* A count, 0 where it is missing; -1 where it can be none. */
+static int64_t count_at(const json_t *root, const char *name)
+{
+    double value = number_at(root, name);
+    if (isnan(value))
+        return 0;
+    return value >= 0 && value <= 9e15 ? (int64_t)value : -1;
+}
+
 static rer_status take_summary(rer_run_folder *folder, const json_t *root, const char *path, rer_error *error)
 {
     const char *reconstructor = json_string_value(json_object_get(root, "reconstructor"));
+    static const char *const counts[] = {"n_samples", "n_classes", "n_features", "n_issues"};
     if (isnan(number_at(root, "n_samples")) || isnan(number_at(root, "n_classes")))
         return rer_fail(error, RER_BAD_INPUT, "%s: this is no summary of rer analyze", path);
+    for (int i = 0; i < 4; i++)
+        if (count_at(root, counts[i]) < 0)
+            return rer_fail(error, RER_BAD_INPUT, "%s: %s is %g, which is no count", path, counts[i],
+                            number_at(root, counts[i]));
     folder->run = (rer_compared_run){
         .name = folder->name,
         .path = folder->path,
@@ -118,10 +132,10 @@ static rer_status take_summary(rer_run_folder *folder, const json_t *root, const
         .difficulty = number_at(root, "difficulty"),
         .error_rate = number_at(root, "error_rate"),
         .noise_rate = number_at(root, "noise_rate"),
-        .n_samples = (int64_t)number_at(root, "n_samples"),
-        .n_features = (int64_t)fmax(0, number_at(root, "n_features")),
-        .n_classes = (int64_t)number_at(root, "n_classes"),
-        .n_issues = (int64_t)fmax(0, number_at(root, "n_issues")),
+        .n_samples = count_at(root, "n_samples"),
+        .n_features = count_at(root, "n_features"),
+        .n_classes = count_at(root, "n_classes"),
+        .n_issues = count_at(root, "n_issues"),
         .model_error = NAN,
         .expected_error = NAN,
     };
