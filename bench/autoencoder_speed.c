@@ -20,6 +20,7 @@
 
 typedef struct work {
     rer_training training;
+    rer_pool *pool;
     float *square[2];     /* [SQUARE, SQUARE] */
     float *rows;          /* [CLASSES, ROWS, D] */
     float *block;         /* [BLOCK, D] */
@@ -111,13 +112,19 @@ static rer_status train(void *context, int64_t item, void *scratch, rer_error *e
                      rer_cpu_kernels(), error);
 }
 
-static rer_status sweep(void *context, int64_t item, void *scratch, rer_error *error)
+static float *lay_out_sweep(rer_scratch *rest, const rer_network *network, rer_scratch *scratch)
+{
+    *rest = rer_take_part(scratch, rer_network_sweep_scratch(network, BLOCK));
+    return rer_take(scratch, BLOCK * CLASSES, sizeof(float));
+}
+
+static rer_status sweep(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)item, (void)error;
     const work *given = context;
     const rer_network *network = &given->training.network;
-    float *errors = rer_carve(&scratch, BLOCK * CLASSES * (int64_t)sizeof *errors);
-    rer_scratch rest = rer_scratch_over(scratch, rer_network_sweep_scratch(network, BLOCK));
+    rer_scratch scratch = rer_pool_scratch(given->pool, memory), rest;
+    float *errors = lay_out_sweep(&rest, network, &scratch);
     for (int k = 0; k < CLASSES; k++)
         rer_network_errors(network, given->weights + k * network->parameters, given->block, BLOCK, errors + k, CLASSES,
                            rest, rer_cpu_kernels());
@@ -127,9 +134,12 @@ static rer_status sweep(void *context, int64_t item, void *scratch, rer_error *e
 static double time_job(rer_pool *pool, work *given, rer_pool_step *step, int64_t items)
 {
     int64_t square = SQUARE * SQUARE * (int64_t)sizeof(float);
-    int64_t block = rer_network_sweep_scratch(&given->training.network, BLOCK) + BLOCK * CLASSES * 4 + 64;
+    rer_scratch measure = RER_MEASURE, rest;
+    (void)lay_out_sweep(&rest, &given->training.network, &measure);
+    given->pool = pool;
     rer_error error = {0};
-    rer_job job = {.stage = "bench", .items = items, .scratch = rer_max(square, block), .work = step, .context = given};
+    rer_job job = {
+        .stage = "bench", .items = items, .scratch = rer_max(square, measure.used), .work = step, .context = given};
     double start = rer_now();
     if (rer_pool_run(pool, &job, &error) != RER_OK)
         bench_die(error.message);

@@ -1,7 +1,6 @@
 /* What the benchmarks share: data of a given shape in a temporary folder, medians, and bars that
  * are met or missed. A benchmark exits 1 where a bar is missed. */
-#ifndef RER_BENCH_H
-#define RER_BENCH_H
+#pragma once
 
 #include "core/core.h"
 
@@ -46,5 +45,3 @@ void bench_bar(const char *what, double value, double low, double high);
 int bench_missed(void); /* 1 where a bar was missed so far, else 0 */
 
 _Noreturn void bench_die(const char *what);
-
-#endif

@@ -1,6 +1,5 @@
 /* The rer command: arguments and files. Everything else is the library's, through rer.h and rer_studies.h alone. */
-#ifndef RER_CLI_H
-#define RER_CLI_H
+#pragma once
 
 #include "rer_studies.h"
 
@@ -121,5 +120,3 @@ void print_padded(const char *text, int width);   /* cut or filled up to exactly
 const char *grouped(char out[32], int64_t value); /* 12,345 */
 
 void print_summary(const cli_job *job);
-
-#endif

@@ -8,8 +8,6 @@
 #include "score/score.h"
 #include "score/second_look.h"
 
-#include <math.h>
-#include <string.h>
 #include <sys/resource.h>
 
 static int64_t peak_memory(void)
@@ -67,9 +65,7 @@ static rer_status make_scores(rer_scores *scores, const rer_result *result, rer_
 
 static void free_scores(rer_scores *scores)
 {
-    free(scores->margin);
-    free(scores->removed);
-    free(scores->flipped);
+    RER_FREE_ALL(scores->margin, scores->removed, scores->flipped);
 }
 
 static rer_status score_rows(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
@@ -203,6 +199,15 @@ static rer_status run_stages(rer_result *result, rer_run *run, const char *error
     return status;
 }
 
+/* Few wide rows are analysed in their span where the metric, features x features, is what costs. Class embeddings lie
+ * outside of it. */
+static bool can_span(const rer_dataset *data, const rer_options *options)
+{
+    bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
+    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && data->parts.ask == NULL &&
+           data->class_embeddings == NULL;
+}
+
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
                           const char *errors_path, const rer_progress *progress, rer_error *error)
 {
@@ -219,8 +224,17 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     if (status == RER_OK)
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
+    rer_span *span = NULL;
+    if (status == RER_OK && can_span(data, options))
+        status = rer_span_make(&span, &run, error);
+    if (status == RER_OK && span != NULL)
+        status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK)
         status = run_stages(made, &run, errors_path, error);
+    if (made->model != NULL)
+        made->model->span = span;
+    else
+        rer_span_free(span);
     rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
@@ -266,11 +280,10 @@ static rer_status match_classes(int32_t *map, const rer_model *model, const rer_
     rer_status status = rer_labels_match(map, &data->labels, model->names, model->C, error);
     for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
         const char *name = data->labels.names.bytes + data->labels.names.offset[c];
-        char quoted[80];
         if (map[c] < 0)
             status = rer_fail(error, RER_BAD_INPUT, "%s: %s has no class '%s'; it has %d classes, among them '%.60s'",
                               data->labels.source != NULL ? data->labels.source : "labels", name_of(model),
-                              rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)), model->C, model->names[0]);
+                              RER_QUOTED(name), model->C, model->names[0]);
     }
     return status;
 }
@@ -296,15 +309,17 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
 {
     double started = rer_now();
     rer_result *made = NULL;
-    if (data->D != model->D)
+    if (data->D != rer_model_columns(model))
         return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
-                        data->features.name, (long long)data->D, name_of(model), (long long)model->D);
+                        data->features.name, (long long)data->D, name_of(model), (long long)rer_model_columns(model));
     rer_status status = rer_result_make(&made, data->N, model->C, options, error);
     if (status != RER_OK)
         return status;
     rer_run run = {0};
     status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
     run.passes = &rer_passes_here;
+    if (status == RER_OK && model->span != NULL)
+        status = rer_span_enter(&run, model->span, false, error);
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)

@@ -1,8 +1,7 @@
 /* The extension module rer._rer: librer for the Python code beside it. Four objects (Dataset,
  * Model, Result, Study) own one pointer of the library each; calls give the lock of the interpreter up
  * while the library works. Only the stable interface of Python 3.11 is used (abi3). */
-#ifndef RER_MODULE_H
-#define RER_MODULE_H
+#pragma once
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030B0000
@@ -77,5 +76,3 @@ PyObject *scale(PyObject *module, PyObject *args);
 PyObject *bench(PyObject *module, PyObject *args);
 PyObject *compare(PyObject *module, PyObject *args);
 PyObject *plant_noise(PyObject *module, PyObject *args);
-
-#endif

@@ -2,8 +2,7 @@
  * holds BLAS calls and code for an instruction set.
  *
  * Matrices are row-major. f32 and f64 stand for float and double. */
-#ifndef RER_BACKEND_H
-#define RER_BACKEND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -191,5 +190,3 @@ void rer_add_rank_update_f64(double *w, const double *r, int64_t n, int64_t D);
 /* The k largest eigenvalues of the symmetric a [n, n] (lower triangle; destroyed), largest first,
  * and their eigenvectors [k, n]. False: no memory, or no convergence. */
 bool rer_top_eigenvectors(double *values, double *vectors, double *a, int64_t n, int64_t k);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sampled rows, each judged by a model that has not seen it, and what their labels say: the channel. */
-#ifndef RER_CALIBRATE_H
-#define RER_CALIBRATE_H
+#pragma once
 
 #include "channel/channel.h"
 #include "fit/row_sample.h"
@@ -21,5 +20,3 @@ rer_status rer_calibration_thin(rer_calibration *thin, const rer_calibration *ca
 /* The labels and their evidence; `local` [count, C] may be NULL. */
 rer_channel_sample rer_calibration_sample(const rer_calibration *calibration, const float *local, int32_t C);
 void rer_calibration_free(rer_calibration *calibration);
-
-#endif

@@ -1,6 +1,5 @@
 /* How true classes became the labels seen: one model of all labels. See channel.c. */
-#ifndef RER_CHANNEL_H
-#define RER_CHANNEL_H
+#pragma once
 
 #include "fit/model.h"
 
@@ -69,5 +68,3 @@ double rer_channel_right(const rer_channel_state *state, const rer_channel *chan
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in
  * tiles. */
 int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code);
-
-#endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "3"
+#define FORMAT "4"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -28,6 +28,7 @@ void rer_model_free(rer_model *model)
     free(model->n);
     rer_channel_free(model->channel);
     rer_normalizer_free(&model->normalizer);
+    rer_span_free(model->span);
     free(model);
 }
 
@@ -97,6 +98,9 @@ static rer_tensors *save_model(const rer_model *model)
         rer_tensors_add(tensors, "normalize.low", RER_F64, RER_SHAPE(model->D), normalizer->low);
         rer_tensors_add(tensors, "normalize.factor", RER_F64, RER_SHAPE(model->D), normalizer->factor);
     }
+    rer_tensors_set_number(tensors, "columns", (double)rer_model_columns(model));
+    if (model->span != NULL)
+        rer_tensors_add(tensors, "span", RER_F32, RER_SHAPE(model->span->rank, model->span->D), model->span->basis);
     model->reconstructor->save(model, tensors);
     return tensors;
 }
@@ -209,11 +213,29 @@ static rer_status load_channel(rer_model *model, rer_tensors *tensors, rer_error
     return status == RER_OK ? rer_channel_finish(model->channel, error) : status;
 }
 
+/* Rows that were wider than they were many are modelled in their span, with what lies outside as one more feature. */
+static void load_span(rer_model *model, rer_tensors *tensors)
+{
+    double columns = rer_tensors_number(tensors, "columns");
+    int64_t rank = model->D - 1;
+    if (columns == (double)model->D)
+        return;
+    if (!(columns > (double)model->D && columns <= INT32_MAX / 2)) {
+        rer_tensors_fail(tensors, "%g columns do not give rows of %lld features", columns, (long long)model->D);
+        return;
+    }
+    float *basis = rer_tensors_copy(tensors, "span", RER_F32, RER_SHAPE(rank, (int64_t)columns));
+    model->span = rer_span_wrap(rank, (int64_t)columns, basis);
+    if (model->span == NULL)
+        rer_tensors_fail(tensors, "no memory for the span of the rows");
+}
+
 static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     rer_status status = load_names(model, tensors, error);
     load_sizes(model, tensors);
     load_normalizer(&model->normalizer, model->D, tensors);
+    load_span(model, tensors);
     model->shrinkage = rer_tensors_number(tensors, "shrinkage");
     double rows = rer_tensors_number(tensors, "rows");
     if (!(rows >= 2 && rows < 1e15))

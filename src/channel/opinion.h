@@ -1,8 +1,7 @@
 /* A second opinion: the user's own out-of-sample class probabilities q, as evidence about a row:
  *   E_k = max_j log(q_j / n_j) - log(q_k / n_k) >= 0
  * (q has the class sizes in it already). What a unit of it is worth is found with all the rest (fit.c). */
-#ifndef RER_OPINION_H
-#define RER_OPINION_H
+#pragma once
 
 #include "channel/channel.h"
 #include "source/dataset.h"
@@ -15,5 +14,3 @@ rer_status rer_opinion_rows(float *evidence, const rer_dataset *data, int64_t fi
 /* The same of any rows, row [count]. */
 rer_status rer_opinion_of(float *evidence, const rer_dataset *data, const int64_t *row, int64_t count,
                           const float *log_n, rer_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The search for the likeliest channel, which fit.c runs, in parts: likelihood.c, flows.c, starts.c. */
-#ifndef RER_CHANNEL_SEARCH_H
-#define RER_CHANNEL_SEARCH_H
+#pragma once
 
 #include "channel/channel.h"
 #include "core/scratch.h"
@@ -65,5 +64,3 @@ rer_status rer_channel_sharp_weight(double *weight, const rer_channel_sample *sa
 rer_status rer_channel_start_even(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_directed(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *start, rer_error *error);
-
-#endif

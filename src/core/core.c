@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -152,6 +150,12 @@ rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, 
     for (int i = 0; status == RER_OK && i < count; i++)
         status = rer_allocate(rooms[i].out, rooms[i].count, rooms[i].item_size, what, error);
     return status;
+}
+
+void rer_free_all(void *const *pointers, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(pointers[i]);
 }
 
 char rer_nowhere[64];

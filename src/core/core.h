@@ -1,11 +1,14 @@
-/* What every file uses: failing with a message, checked memory, checked products. */
-#ifndef RER_CORE_H
-#define RER_CORE_H
+/* What every file uses: failing with a message, checked memory, checked products, and the headers of C for numbers and
+ * texts. */
+#pragma once
 
 #include "rer_studies.h"
 
+#include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What every public function that takes an error begins with: a failure of an earlier call is no cause of this. */
 void rer_error_clear(rer_error *error);
@@ -39,6 +42,9 @@ typedef struct rer_room {
     }
 #define RER_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error);
+/* Frees several pointers, each of which may be NULL. */
+#define RER_FREE_ALL(...) rer_free_all((void *[]){__VA_ARGS__}, RER_COUNT(((void *[]){__VA_ARGS__})))
+void rer_free_all(void *const *pointers, int count);
 /* Grows *array (capacity items) so that `needed` items fit; contents are kept. */
 rer_status rer_grow(void *array, int64_t *capacity, int64_t needed, int64_t item_size, const char *what,
                     rer_error *error);
@@ -53,6 +59,8 @@ bool rer_product(int64_t a, int64_t b, int64_t *out);
 /* Quotes user text for a message: control characters and invalid UTF-8 become \xNN, long text is
  * cut. Returns `buffer`. */
 const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t length);
+/* The same of a whole text, for the arguments of rer_fail. */
+#define RER_QUOTED(text) rer_quote((char[80]){0}, 80, text, (int64_t)strlen(text))
 
 /* Bytes of the UTF-8 character at `text` of which `left` bytes are left, 0 where it is malformed (RFC 3629). */
 int rer_utf8_length(const char *text, int64_t left);
@@ -72,5 +80,3 @@ static inline int64_t rer_max(int64_t a, int64_t b)
 uint64_t rer_checksum(uint64_t hash, const void *data, int64_t bytes);
 
 double rer_now(void); /* seconds, monotonic */
-
-#endif

@@ -1,6 +1,5 @@
 /* Members of a struct by their names, so that a table of them serves .json and .csv alike. */
-#ifndef RER_FIELDS_H
-#define RER_FIELDS_H
+#pragma once
 
 #include "core/writer.h"
 
@@ -41,5 +40,3 @@ rer_field_value rer_field_read(const rer_field *field, const void *from);
 /* Cells of a .csv; reals of 9 digits. */
 void rer_csv_names(rer_writer *writer, const rer_field *fields, int count);
 void rer_csv_fields(rer_writer *writer, const rer_field *fields, int count, const void *from);
-
-#endif

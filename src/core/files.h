@@ -1,7 +1,6 @@
 /* Files from functions that put their text: one, several of a folder, or the text alone. A reader sees a file whole
  * or not at all; the files of a folder all appear or, after a failure, none. */
-#ifndef RER_FILES_H
-#define RER_FILES_H
+#pragma once
 
 #include "core/writer.h"
 
@@ -27,5 +26,3 @@ enum { RER_FILES_MOST = 64 };
  * then all are renamed. */
 rer_status rer_folder_write(const char *folder, const rer_file *files, int count, const void *what, unsigned has,
                             rer_error *error);
-
-#endif

@@ -2,9 +2,6 @@
 #include "core/json.h"
 #include "core/options.h"
 
-#include <math.h>
-#include <string.h>
-
 #define REAL_DIGITS 15 /* 17 would be exact, and show .1 as .10000000000000001 */
 
 /* ---- texts ------------------------------------------------------------------------------------ */

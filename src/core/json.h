@@ -9,8 +9,7 @@
  *     rer_json_end(&json);
  *
  * Items of an array have no name: NULL. Failures stick to the writer. */
-#ifndef RER_JSON_H
-#define RER_JSON_H
+#pragma once
 
 #include "core/fields.h"
 
@@ -48,5 +47,3 @@ void rer_json_fields(rer_json *json, const rer_field *fields, int count, const v
 void rer_json_record(rer_json *json, const char *name, const rer_field *fields, int count, const void *from);
 /* Options as on the command line; flags as true or false. Those of the command ("scale") and of all. */
 void rer_json_options(rer_json *json, const char *name, const rer_options *options, const char *command);
-
-#endif

@@ -1,6 +1,5 @@
 /* Short sorted lists of nearest neighbours. */
-#ifndef RER_NEIGHBOR_H
-#define RER_NEIGHBOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ static inline int64_t rer_keep_nearest(rer_neighbor *list, int64_t used, int64_t
     list[at] = next;
     return used < k ? used + 1 : k;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Remarks for the user. */
 #include "core/notes.h"
 
-#include <stdio.h>
-
 rer_status rer_notes_add_list(rer_notes *notes, rer_error *error, const char *format, va_list values)
 {
     char text[600];

@@ -1,6 +1,5 @@
 /* Remarks for the user that a result carries. */
-#ifndef RER_NOTES_H
-#define RER_NOTES_H
+#pragma once
 
 #include "core/core.h"
 
@@ -16,5 +15,3 @@ rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format,
 rer_status rer_notes_add_list(rer_notes *notes, rer_error *error, const char *format, va_list values)
     __attribute__((format(printf, 3, 0)));
 void rer_notes_free(rer_notes *notes);
-
-#endif

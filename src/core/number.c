@@ -4,8 +4,6 @@
  * double, whose error is far below a step of float32, and are read back to see if they suffice. */
 #include "core/writer.h"
 
-#include <math.h>
-
 #define DIGITS_MIN 6
 #define DIGITS_MAX 9
 #define FIXED_MIN 1e-5F

@@ -12,9 +12,8 @@
 
 static rer_status fail_value(const rer_option_row *row, const char *value, rer_error *error)
 {
-    char quoted[80];
-    return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not one of %s", row->info.name,
-                    rer_quote(quoted, sizeof quoted, value, (int64_t)strlen(value)), row->info.metavar);
+    return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not one of %s", row->info.name, RER_QUOTED(value),
+                    row->info.metavar);
 }
 
 /* Place of the word among words with `separator` between, or -1. */
@@ -50,9 +49,8 @@ static rer_status set_whole(const rer_option_row *row, rer_options *options, con
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || *end != 0 || errno != 0 || (double)value < row->low || (double)value > row->high) {
-        char quoted[80];
         return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not a whole number from %.0f to %.0f", row->info.name,
-                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), row->low, row->high);
+                        RER_QUOTED(text), row->low, row->high);
     }
     if (row->kind == OPTION_COUNT)
         *(int32_t *)rer_option_member(row, options) = (int32_t)value;
@@ -88,10 +86,9 @@ static rer_status set_number(const rer_option_row *row, rer_options *options, co
     if (word != NULL && find_choice(row->info.metavar, text) >= 0)
         value = word->value;
     else if (!parse_number(text, &value, &rest) || *rest != 0 || value < row->low || value > row->high) {
-        char quoted[80];
         return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not %s; a number may be from %g to %g", row->info.name,
-                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)),
-                        strcmp(row->info.metavar, "X") == 0 ? "allowed" : row->info.metavar, row->low, row->high);
+                        RER_QUOTED(text), strcmp(row->info.metavar, "X") == 0 ? "allowed" : row->info.metavar, row->low,
+                        row->high);
     }
     *(double *)rer_option_member(row, options) = value;
     return RER_OK;
@@ -141,7 +138,6 @@ static int list_length(const rer_option_row *row)
 static rer_status set_list(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     int32_t list[LONGEST] = {0};
-    char quoted[80];
     const char *at = text;
     int length = list_length(row);
     bool done = row->kind == OPTION_SIZES && strcmp(text, "auto") == 0;
@@ -161,8 +157,7 @@ static rer_status set_list(const rer_option_row *row, rer_options *options, cons
     if (!done)
         return rer_fail(error, RER_BAD_USAGE,
                         "--%s: '%s' is not 1 to %d %swhole numbers from %g to %g with commas between", row->info.name,
-                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), length,
-                        row->kind == OPTION_SIZES ? "ascending " : "", row->low, row->high);
+                        RER_QUOTED(text), length, row->kind == OPTION_SIZES ? "ascending " : "", row->low, row->high);
     memcpy(rer_option_member(row, options), list, (size_t)length * sizeof *list);
     return RER_OK;
 }
@@ -171,7 +166,6 @@ static rer_status set_numbers(const rer_option_row *row, rer_options *options, c
 {
     enum { MOST = sizeof options->noise_rates / sizeof *options->noise_rates };
     double list[MOST] = {0};
-    char quoted[80];
     const char *at = text;
     for (int i = 0; i < MOST; i++) {
         const char *rest;
@@ -186,22 +180,19 @@ static rer_status set_numbers(const rer_option_row *row, rer_options *options, c
         at = rest + 1;
     }
     return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not 1 to %d numbers from %g to %g with commas between",
-                    row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), MOST, row->low,
-                    row->high);
+                    row->info.name, RER_QUOTED(text), MOST, row->low, row->high);
 }
 
 static rer_status set_choices(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     int32_t bits = 0;
-    char quoted[80];
     bool is_none = strcmp(text, "none") == 0;
     for (const char *at = text, *end; !is_none; at = end + 1) {
         end = strchrnul(at, ',');
         int32_t place = find_word(row->info.metavar, ',', at, (size_t)(end - at));
         if (place < 0)
             return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not some of %s with commas between, or none",
-                            row->info.name, rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)),
-                            row->info.metavar);
+                            row->info.name, RER_QUOTED(text), row->info.metavar);
         bits |= 1 << place;
         if (*end == 0)
             break;
@@ -212,7 +203,7 @@ static rer_status set_choices(const rer_option_row *row, rer_options *options, c
 
 static rer_status set_range(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
 {
-    char quoted[80], *end = NULL;
+    char *end = NULL;
     int32_t range[2] = {0};
     errno = 0;
     long from = strtol(text, &end, 10), to = from;
@@ -226,7 +217,7 @@ static rer_status set_range(const rer_option_row *row, rer_options *options, con
     if (!right && strcmp(text, "0") != 0)
         return rer_fail(error, RER_BAD_USAGE,
                         "--%s: '%s' is neither a whole number from %g to %g nor two with .. between", row->info.name,
-                        rer_quote(quoted, sizeof quoted, text, (int64_t)strlen(text)), row->low, row->high);
+                        RER_QUOTED(text), row->low, row->high);
     if (right) {
         range[0] = (int32_t)from;
         range[1] = (int32_t)to;

@@ -1,6 +1,5 @@
 /* The values of options as text: what every row of the table (options.c) is read from and printed by. */
-#ifndef RER_OPTION_VALUES_H
-#define RER_OPTION_VALUES_H
+#pragma once
 
 #include "core/options.h"
 
@@ -37,5 +36,3 @@ rer_status rer_option_parse(const rer_option_row *row, rer_options *options, con
 void rer_option_print(const rer_option_row *row, const rer_options *options, char *text, int64_t size);
 /* Whether a number stands for a word ("auto"). */
 bool rer_option_is_word(double value);
-
-#endif

@@ -6,9 +6,6 @@
 #include "core/core.h"
 
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define AT(member) offsetof(rer_options, member)
 
@@ -121,14 +118,12 @@ rer_options rer_options_default(void)
 /* NULL, and the error, where there is none. */
 static const rer_option_row *find_row(const char *name, rer_error *error)
 {
-    char quoted[80];
     for (int i = 0; name != NULL && i < ROWS; i++)
         if (strcmp(table[i].info.name, name) == 0)
             return &table[i];
     if (name == NULL)
         name = "";
-    (void)rer_fail(error, RER_BAD_USAGE, "there is no option --%s",
-                   rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)));
+    (void)rer_fail(error, RER_BAD_USAGE, "there is no option --%s", RER_QUOTED(name));
     return NULL;
 }
 

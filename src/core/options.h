@@ -1,6 +1,5 @@
 /* The options as the library uses them; callers have them by name alone (rer.h). options.c holds the table. */
-#ifndef RER_OPTIONS_H
-#define RER_OPTIONS_H
+#pragma once
 
 #include "rer_studies.h"
 
@@ -110,5 +109,3 @@ rer_status rer_options_take(rer_options *options, const rer_options *given, rer_
 /* The value of the option at this place of the table as text, which never needs more than RER_OPTION_TEXT. */
 #define RER_OPTION_TEXT 256
 void rer_options_text(const rer_options *options, int index, char *text, int64_t size);
-
-#endif

@@ -1,7 +1,6 @@
 /* Output files that a reader sees whole or not at all: written under a temporary name in the same
  * folder, synced, then renamed. */
-#ifndef RER_OUTPUT_H
-#define RER_OUTPUT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -30,5 +29,3 @@ void rer_output_discard(rer_output *output);
 
 /* Fails with errno's reason and a remedy, for whoever makes folders or files for output. */
 rer_status rer_output_fail(rer_error *error, const char *path, const char *what);
-
-#endif

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <string.h>
 
 #define THREADS_MAX 256
 #define REPORT_SECONDS 0.1
@@ -120,6 +119,11 @@ rer_status rer_pool_pulse(rer_pool *pool, rer_error *error)
     return pthread_equal(pthread_self(), pool->owner) ? report(pool, done, error) : RER_OK;
 }
 
+rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory)
+{
+    return rer_scratch_over(memory, pool->job->scratch);
+}
+
 /* Works on items of the posted job until there are no more. */
 static void work_on_job(rer_pool *pool, int index)
 {
@@ -228,8 +232,7 @@ void rer_pool_close(rer_pool *pool)
     (void)pthread_cond_destroy(&pool->posted);
     (void)pthread_cond_destroy(&pool->committed);
     (void)pthread_mutex_destroy(&pool->mutex);
-    free(pool->scratch);
-    free(pool);
+    RER_FREE_ALL(pool->scratch, pool);
 }
 
 /* As many workers as threads, items and the memory cap allow. */

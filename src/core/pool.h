@@ -1,10 +1,9 @@
 /* Our one level of parallelism: items worked on by several threads, results committed in item
  * order, so that sums do not depend on the number of threads. A pool lives as long as one call of
  * the library; its threads and their scratch serve all passes of that call. */
-#ifndef RER_POOL_H
-#define RER_POOL_H
+#pragma once
 
-#include "core/core.h"
+#include "core/scratch.h"
 
 typedef struct rer_pool rer_pool;
 
@@ -38,12 +37,5 @@ rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
  * thread) and says RER_CANCELLED when the item may as well end. */
 rer_status rer_pool_pulse(rer_pool *pool, rer_error *error);
 
-/* Takes `bytes` (rounded up to 64) from the scratch that *cursor points into; core/scratch.h checks. */
-static inline void *rer_carve(void *cursor, int64_t bytes)
-{
-    char *here = *(char **)cursor;
-    *(char **)cursor = here + ((bytes + 63) & ~(int64_t)63);
-    return here;
-}
-
-#endif
+/* The scratch that a step is called with, as much as its job asks for: to be laid out. */
+rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory);

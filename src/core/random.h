@@ -1,7 +1,6 @@
 /* Counter-based random numbers: the value depends on (seed, purpose, a, b) alone, so the same
  * stream comes out at any number of threads. */
-#ifndef RER_RANDOM_H
-#define RER_RANDOM_H
+#pragma once
 
 #include <Random123/philox.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ static inline void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, re
         rows[j] = kept;
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A worker's memory, laid out piece by piece. The same function measures and lays out, so that both agree: with
  * RER_MEASURE it only counts (the pieces are nowhere, and `used` is what is needed). To take more than there
  * is would be a mistake of ours and ends the program. */
-#ifndef RER_SCRATCH_H
-#define RER_SCRATCH_H
+#pragma once
 
 #include "core/core.h"
 
@@ -37,5 +36,3 @@ static inline rer_scratch rer_take_part(rer_scratch *scratch, int64_t bytes)
     bytes = (bytes + 63) & ~(int64_t)63;
     return rer_scratch_over(rer_take(scratch, bytes, 1), scratch->size < INT64_MAX ? bytes : INT64_MAX);
 }
-
-#endif

@@ -8,10 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,10 +89,7 @@ void rer_tensors_free(rer_tensors *tensors)
     if (tensors == NULL)
         return;
     json_decref(tensors->header);
-    free(tensors->list);
-    free(tensors->path);
-    free(tensors->owned);
-    free(tensors);
+    RER_FREE_ALL(tensors->list, tensors->path, tensors->owned, tensors);
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -300,8 +294,7 @@ static void read_file(rer_tensors *tensors, int fd)
     int64_t length = header_length(tensors, start, info.st_size);
     unsigned char *header = read_piece(tensors, fd, length);
     parse_header(tensors, header, length);
-    free(start);
-    free(header);
+    RER_FREE_ALL(start, header);
     tensors->bytes = (int64_t)info.st_size - 8 - length;
     tensors->data = tensors->owned = read_piece(tensors, fd, tensors->bytes);
 }

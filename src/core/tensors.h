@@ -4,8 +4,7 @@
  * The first failure sticks, from making or opening on: later calls do nothing and reads give NULL or 0. It is told
  * by rer_tensors_status, or by writing and packing, so that a run of calls needs one check: before what was read is
  * used. NULL stands for tensors that there was no memory for. */
-#ifndef RER_TENSORS_H
-#define RER_TENSORS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -43,5 +42,3 @@ bool rer_tensors_has(const rer_tensors *tensors, const char *name);
 /* NULL where the key is missing, which is no failure. */
 const char *rer_tensors_text(const rer_tensors *tensors, const char *key);
 double rer_tensors_number(rer_tensors *tensors, const char *key);
-
-#endif

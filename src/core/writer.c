@@ -1,9 +1,7 @@
 /* Buffered text for files, with the escaping that each format needs. */
 #include "core/writer.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 void rer_writer_start(rer_writer *writer, rer_output *output, rer_error *error)
 {

@@ -1,7 +1,6 @@
 /* Buffered text for files. The first failure sticks: later calls do nothing, and rer_writer_end returns it, so that
  * a page of output needs one check. */
-#ifndef RER_WRITER_H
-#define RER_WRITER_H
+#pragma once
 
 #include "core/output.h"
 
@@ -62,5 +61,3 @@ void rer_put_npy_header(rer_writer *writer, char kind, int64_t size, int32_t ran
 
 /* The shortest text of at most 9 digits that reads back as the same float32; returns its length. */
 int rer_format_number(char *out, float value);
-
-#endif

@@ -12,9 +12,6 @@
 #include "run/class_rows.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SLACK 1e-6 /* probabilities this near are the same */
 #define THRESHOLD_LEAST (2 * SLACK)
 #define NO_ROWS 2.0 /* a threshold that no probability reaches */
@@ -28,23 +25,30 @@ typedef struct judging {
     int64_t *cell_start;      /* [C + 1] cells of a given class */
 } judging;
 
+/* The block stands at the start of the scratch, where a commit finds it. */
+static rer_scratch lay_out(const judging *j, rer_scratch *scratch)
+{
+    (void)rer_take(scratch, 1, sizeof(rer_probability_block));
+    return rer_take_part(scratch, j->probabilities->scratch);
+}
+
 static rer_status run_pass(judging *j, const char *stage, rer_pool_step *work, rer_pool_step *commit, rer_error *error)
 {
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(j, &measure);
     rer_job job = {.stage = stage,
                    .items = j->probabilities->items,
-                   .scratch = (int64_t)sizeof(rer_probability_block) + 64 + j->probabilities->scratch,
+                   .scratch = measure.used,
                    .work = work,
                    .commit = commit,
                    .context = j};
     return rer_pool_run(j->run->pool, &job, error);
 }
 
-/* The block stands at the start of the scratch, where a commit finds it. */
-static rer_status load_block(rer_probability_block **block, const judging *j, int64_t item, void *scratch,
-                             rer_error *error)
+static rer_status load_block(rer_probability_block *block, const judging *j, int64_t item, rer_error *error)
 {
-    *block = rer_carve(&scratch, sizeof **block);
-    return j->probabilities->block(*block, j->probabilities->source, item, scratch, error);
+    rer_scratch scratch = rer_pool_scratch(j->run->pool, block);
+    return j->probabilities->block(block, j->probabilities->source, item, lay_out(j, &scratch), error);
 }
 
 static int32_t most_probable(const float *p, int32_t C, int32_t without)
@@ -63,8 +67,8 @@ static rer_status look_at_block(void *context, int64_t item, void *scratch, rer_
     judging *j = context;
     rer_confident *out = j->out;
     int32_t C = j->run->C;
-    rer_probability_block *block;
-    rer_status status = load_block(&block, j, item, scratch, error);
+    rer_probability_block *block = scratch;
+    rer_status status = load_block(block, j, item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         int64_t row = rer_probability_row(block, i);
         int32_t given = j->run->given[row], best = most_probable(block->p + i * C, C, given);
@@ -95,8 +99,8 @@ static rer_status guess_block(void *context, int64_t item, void *scratch, rer_er
 {
     judging *j = context;
     int32_t C = j->run->C;
-    rer_probability_block *block;
-    rer_status status = load_block(&block, j, item, scratch, error);
+    rer_probability_block *block = scratch;
+    rer_status status = load_block(block, j, item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         const float *p = block->p + i * C;
         int32_t confident = 0, last = -1;
@@ -185,8 +189,7 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
     }
     if (status == RER_OK)
         start[j->run->C] = out->n_joint = kept;
-    free(values);
-    free(rests);
+    RER_FREE_ALL(values, rests);
     return status;
 }
 
@@ -284,8 +287,7 @@ static void set_rooms(judging *j)
 
 static rer_status margin_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    rer_probability_block *block;
-    return load_block(&block, context, item, scratch, error);
+    return load_block(scratch, context, item, error);
 }
 
 static rer_status commit_margins(void *context, int64_t item, void *scratch, rer_error *error)
@@ -402,25 +404,17 @@ rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, con
     if (status == RER_OK)
         finish_flags(&j);
     rer_class_rows_free(&j.classes);
-    free(j.cell_start);
-    free(j.prune);
-    if (status != RER_OK) {
+    RER_FREE_ALL(j.cell_start, j.prune);
+    if (status == RER_OK)
+        *confident = made;
+    else
         rer_confident_free(&made);
-        return status;
-    }
-    *confident = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_confident_free(rer_confident *confident)
 {
-    free(confident->own);
-    free(confident->other);
-    free(confident->suggested);
-    free(confident->guess);
-    free(confident->agrees);
-    free(confident->flagged);
-    free(confident->threshold);
-    free(confident->joint);
+    RER_FREE_ALL(confident->own, confident->other, confident->suggested, confident->guess, confident->agrees,
+                 confident->flagged, confident->threshold, confident->joint);
     *confident = (rer_confident){0};
 }

@@ -1,7 +1,6 @@
 /* Confident learning (Northcutt et al. 2021): from out-of-sample probabilities to flags, as the cleanlab
  * package does it. */
-#ifndef RER_CONFIDENT_H
-#define RER_CONFIDENT_H
+#pragma once
 
 #include "detect/probabilities.h"
 #include "run/run.h"
@@ -36,5 +35,3 @@ typedef struct rer_confident {
 rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, const rer_probabilities *probabilities,
                                rer_error *error);
 void rer_confident_free(rer_confident *confident);
-
-#endif

@@ -9,9 +9,6 @@
 #include "core/random.h"
 #include "stats/minimize.h"
 
-#include <math.h>
-#include <string.h>
-
 #define ITERATIONS 200
 #define CLASSES 8 /* worked on at a time */
 #define ROUNDS 21
@@ -246,8 +243,7 @@ static rer_status allocate_fit(fit *f, rer_problem *problem, rer_error *error)
     rer_room rooms[] = {RER_ROOM(f->p, C),     RER_ROOM(f->T, C * C),
                         RER_ROOM(f->dp, C),    RER_ROOM(f->dT, C * C),
                         RER_ROOM(f->value, C), RER_ROOM(problem->x, rer_problem_size(problem->n))};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class shares", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "class shares", error);
 }
 
 static void set_start(const fit *f, double *x)
@@ -283,18 +279,12 @@ rer_status rer_consensus_estimate(rer_consensus *consensus, const rer_run *run, 
     }
     for (int order = 0; order < 3; order++)
         free(f.seen[order]);
-    free(f.p);
-    free(f.T);
-    free(f.dp);
-    free(f.dT);
-    free(f.value);
-    free(problem.x);
+    RER_FREE_ALL(f.p, f.T, f.dp, f.dT, f.value, problem.x);
     return status;
 }
 
 void rer_consensus_free(rer_consensus *consensus)
 {
-    free(consensus->p);
-    free(consensus->T);
+    RER_FREE_ALL(consensus->p, consensus->T);
     *consensus = (rer_consensus){0};
 }

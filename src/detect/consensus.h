@@ -3,8 +3,7 @@
  * class k, and each of their labels to be drawn from T_k independently. The frequencies of single labels, pairs and triples,
  *     c_i = sum_k p_k T_ki,  c_ij = sum_k p_k T_ki T_kj,  c_ijl = sum_k p_k T_ki T_kj T_kl,
  * are fitted by least squares in p and T. */
-#ifndef RER_CONSENSUS_H
-#define RER_CONSENSUS_H
+#pragma once
 
 #include "detect/neighbors.h"
 
@@ -20,5 +19,3 @@ typedef struct rer_consensus {
 rer_status rer_consensus_estimate(rer_consensus *consensus, const rer_run *run, const rer_neighbors *neighbors,
                                   rer_error *error);
 void rer_consensus_free(rer_consensus *consensus);
-
-#endif

@@ -3,9 +3,6 @@
 
 #include "detect/logistic.h"
 
-#include <math.h>
-#include <string.h>
-
 #define CONFIDENT(NAME, TEXT, UNIT, INVERSE, MARGIN)                                                                   \
     {                                                                                                                  \
         .name = NAME, .help = "confident learning, " TEXT, .run = rer_detect_confident, .margin = (MARGIN),            \
@@ -103,8 +100,7 @@ void rer_detection_close(rer_detection *detection)
         return;
     rer_run_end(&detection->run);
     rer_detection_clear(detection);
-    free(detection->given);
-    free(detection);
+    RER_FREE_ALL(detection->given, detection);
 }
 
 rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error)
@@ -169,18 +165,15 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
     }
     if (status == RER_OK)
         status = detector->run(&made, detection, detector, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *verdict = made;
+    else
         rer_verdict_free(&made);
-        return status;
-    }
-    *verdict = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_verdict_free(rer_verdict *verdict)
 {
-    free(verdict->mistakenness);
-    free(verdict->suggested);
-    free(verdict->flagged);
+    RER_FREE_ALL(verdict->mistakenness, verdict->suggested, verdict->flagged);
     *verdict = (rer_verdict){0};
 }

@@ -4,8 +4,7 @@
  * A detection is one data set with its threads; labels can be exchanged without opening the data
  * again. What several detectors need is made once and kept: neighbours as long as the detection,
  * probabilities as long as the labels. */
-#ifndef RER_DETECT_H
-#define RER_DETECT_H
+#pragma once
 
 #include "detect/confident.h"
 #include "detect/consensus.h"
@@ -95,5 +94,3 @@ rer_status rer_detect_simifeat(rer_verdict *verdict, rer_detection *detection, c
                                rer_error *error);
 rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, const rer_detector *detector,
                                rer_error *error);
-
-#endif

@@ -13,9 +13,6 @@
 #include "detect/pairs.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE 1024
 #define SMALL_SHARE .2
 #define SPREADS 8.0
@@ -53,43 +50,56 @@ static void join(int32_t *group, int32_t a, int32_t b)
 static rer_status gather_sample(search *s, rer_error *error)
 {
     const rer_run *run = s->pairs.features.run;
-    void *scratch = NULL;
-    rer_status status =
-        rer_allocate((char **)&scratch, rer_features_scratch(&s->pairs.features, 1) + 64, 1, "sampled rows", error);
+    rer_scratch room = RER_MEASURE;
+    (void)rer_features_take(&s->pairs.features, 1, &room);
+    room = rer_scratch_over(NULL, room.used);
+    rer_status status = rer_allocate(&room.base, room.size, 1, "sampled rows", error);
     for (int64_t i = 0; status == RER_OK && i < s->sampled; i++) {
         const float *x = NULL;
-        void *cursor = scratch;
         s->row[i] = i * run->N / s->sampled;
         s->nearest[i] = INFINITY;
-        status = rer_features_rows(&x, &s->pairs.features, s->row[i], 1, &cursor, error);
+        status = rer_features_rows(&x, &s->pairs.features, s->row[i], 1, room, error);
         if (status == RER_OK)
             memcpy(s->x + i * run->D, x, (size_t)run->D * sizeof *x);
     }
-    free(scratch);
+    free(room.base);
     return status;
 }
 
-/* Scratch: the nearest of the block's rows to each sampled one [sampled], then products and rows. */
-static rer_status near_block(void *context, int64_t item, void *scratch, rer_error *error)
+typedef struct near_scratch {
+    float *nearest; /* [sampled] of the block's rows to each sampled one */
+    float *product; /* [TILE, RER_BLOCK] */
+    rer_scratch rows;
+} near_scratch;
+
+static near_scratch lay_out(const search *s, rer_scratch *scratch)
+{
+    near_scratch parts = {.nearest = rer_take(scratch, s->sampled, sizeof(float))};
+    parts.product = rer_take(scratch, TILE * RER_BLOCK, sizeof *parts.product);
+    parts.rows = rer_features_take(&s->pairs.features, rer_min(RER_BLOCK, s->pairs.features.run->N), scratch);
+    return parts;
+}
+
+static rer_status near_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     search *s = context;
     const rer_run *run = s->pairs.features.run;
     int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     const float *y = NULL;
-    float *nearest = rer_carve(&scratch, s->sampled * (int64_t)sizeof *nearest);
-    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
-    rer_status status = rer_features_rows(&y, &s->pairs.features, first, count, &scratch, error);
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
+    near_scratch parts = lay_out(s, &scratch);
+    rer_status status = rer_features_rows(&y, &s->pairs.features, first, count, parts.rows, error);
     for (int64_t from = 0; status == RER_OK && from < s->sampled; from += TILE) {
         int64_t rows = rer_min(TILE, s->sampled - from);
-        rer_multiply_f32(product, count, s->x + from * run->D, y, rows, count, run->D);
+        rer_multiply_f32(parts.product, count, s->x + from * run->D, y, rows, count, run->D);
         for (int64_t i = 0; i < rows; i++) {
             float best = INFINITY, half = s->pairs.half[s->row[from + i]];
             for (int64_t j = 0; j < count; j++) {
-                float near = half + s->pairs.half[first + j] - product[i * count + j];
+                float near = half + s->pairs.half[first + j] - parts.product[i * count + j];
                 if (near < best && first + j != s->row[from + i])
                     best = near;
             }
-            nearest[from + i] = 2 * fmaxf(best, 0);
+            parts.nearest[from + i] = 2 * fmaxf(best, 0);
         }
     }
     return status;
@@ -128,12 +138,13 @@ static double choose_angle(search *s)
 static rer_status find_angle(double *angle, search *s, rer_error *error)
 {
     const rer_run *run = s->pairs.features.run;
+    rer_scratch measure = RER_MEASURE;
     s->sampled = rer_min(SAMPLE, run->N);
+    (void)lay_out(s, &measure);
     rer_job job = {.stage = "finding copies",
                    .to = .2,
                    .items = s->pairs.blocks,
-                   .scratch = rer_features_scratch(&s->pairs.features, rer_min(RER_BLOCK, run->N)) +
-                              (TILE * RER_BLOCK + s->sampled) * (int64_t)sizeof(float) + 128,
+                   .scratch = measure.used,
                    .work = near_block,
                    .commit = commit_near,
                    .context = s};
@@ -282,10 +293,6 @@ rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error
     if (status == RER_OK)
         number_groups(result, &s, facts);
     rer_pairs_close(&s.pairs);
-    free(s.group);
-    free(s.row);
-    free(s.x);
-    free(s.nearest);
-    free(facts);
+    RER_FREE_ALL(s.group, s.row, s.x, s.nearest, facts);
     return status;
 }

@@ -2,8 +2,6 @@
  * small enough, keep. Kept or read again, a row has the same bits. */
 #include "detect/features.h"
 
-#include <string.h>
-
 #define STORED_MOST ((int64_t)1 << 30) /* bytes */
 
 /* ---- first pass: check the rows, add them up ------------------------------------------------ */
@@ -14,23 +12,31 @@ typedef struct mean_pass {
     int64_t valid;
 } mean_pass;
 
-/* Scratch: a block, the pointer to its sum [D], how many rows it has. */
 typedef struct block_sum {
-    double *sum;
+    double *sum; /* [D] */
     int64_t valid;
+    rer_block block;
 } block_sum;
 
-static rer_status add_block(void *context, int64_t item, void *scratch, rer_error *error)
+static block_sum lay_out_sum(const rer_run *run, rer_scratch *scratch)
+{
+    block_sum made = {0};
+    (void)rer_take(scratch, 1, sizeof made);
+    made.sum = rer_take(scratch, run->D, sizeof *made.sum);
+    made.block = rer_block_take(run, scratch);
+    return made;
+}
+
+static rer_status add_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     mean_pass *pass = context;
     const rer_run *run = pass->features->run;
-    void *cursor = scratch;
-    rer_block block;
-    block_sum *made = rer_carve(&cursor, sizeof *made);
-    made->sum = rer_carve(&cursor, run->D * (int64_t)sizeof *made->sum);
-    made->valid = 0;
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
+    block_sum *made = memory;
+    *made = lay_out_sum(run, &scratch);
     memset(made->sum, 0, (size_t)run->D * sizeof *made->sum);
-    rer_status status = rer_block_load(&block, run, &pass->features->normalizer, item, &cursor, error);
+    rer_block block = made->block;
+    rer_status status = rer_block_read(&block, run, &pass->features->normalizer, item, error);
     for (int64_t i = 0; status == RER_OK && i < block.count; i++)
         if (block.code[i] != RER_INVALID_ROW) {
             run->kernels->add_scaled(made->sum, block.x + i * run->D, block.scale[i], run->D);
@@ -54,9 +60,11 @@ static rer_status find_mean(rer_features *features, bool centred, rer_error *err
 {
     const rer_run *run = features->run;
     mean_pass pass = {.features = features, .sum = features->mean};
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out_sum(run, &measure);
     rer_job job = {.stage = "checking rows",
                    .items = rer_run_blocks(run),
-                   .scratch = rer_block_scratch(run) + run->D * (int64_t)sizeof(double) + 128,
+                   .scratch = measure.used,
                    .work = add_block,
                    .commit = commit_sum,
                    .context = &pass};
@@ -80,43 +88,40 @@ static void prepare_row(float *x, const rer_features *features, int64_t row)
     (void)run->kernels->residual_f32(x, x, scale, features->mean, run->D);
 }
 
-static rer_status read_rows(float *x, const rer_features *features, int64_t first, int64_t count, void *scratch,
+static rer_status read_rows(rer_raw_rows *rows, const rer_features *features, int64_t first, int64_t count,
                             rer_error *error)
 {
     const rer_dataset *data = features->run->data;
+    float *x = rows->x;
     int64_t D = data->D;
     rer_status status = RER_OK;
     if (features->order == NULL)
-        status = rer_dataset_rows_read(data, first, count, x, scratch, error);
+        status = rer_dataset_rows_read(data, first, count, x, rows->reading, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
         int64_t row = features->order != NULL ? features->order[first + i] : first + i;
         if (features->order != NULL)
-            status = rer_dataset_rows_read(data, row, 1, x + i * D, scratch, error);
+            status = rer_dataset_rows_read(data, row, 1, x + i * D, rows->reading, error);
         if (status == RER_OK)
             prepare_row(x + i * D, features, row);
     }
     return status;
 }
 
-int64_t rer_features_scratch(const rer_features *features, int64_t count)
+rer_scratch rer_features_take(const rer_features *features, int64_t count, rer_scratch *scratch)
 {
-    if (features->stored != NULL)
-        return 0;
-    return count * features->run->D * (int64_t)sizeof(float) + rer_dataset_scratch(features->run->data, count) + 128;
+    return rer_take_part(scratch, features->stored != NULL ? 0 : rer_raw_rows_scratch(features->run, count));
 }
 
-rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count, void *cursor,
-                             rer_error *error)
+rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count,
+                             rer_scratch room, rer_error *error)
 {
-    int64_t D = features->run->D;
     if (features->stored != NULL) {
-        *x = features->stored + first * D;
+        *x = features->stored + first * features->run->D;
         return RER_OK;
     }
-    float *made = rer_carve(cursor, count * D * (int64_t)sizeof *made);
-    void *scratch = rer_carve(cursor, rer_dataset_scratch(features->run->data, count));
-    *x = made;
-    return read_rows(made, features, first, count, scratch, error);
+    rer_raw_rows rows = rer_raw_rows_take(features->run, count, &room);
+    *x = rows.x;
+    return read_rows(&rows, features, first, count, error);
 }
 
 /* ---- second pass: keep them ----------------------------------------------------------------- */
@@ -127,20 +132,21 @@ typedef struct store_pass {
 } store_pass;
 
 /* Reads a block in the order of the input, which every kind of file can do, and spreads its rows. */
-static rer_status store_block(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status store_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const store_pass *pass = context;
     const rer_features *features = pass->features;
     const rer_dataset *data = features->run->data;
     int64_t D = data->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, data->N - first);
-    float *x = rer_carve(&scratch, count * D * (int64_t)sizeof *x);
-    rer_status status = rer_dataset_rows_read(data, first, count, x, scratch, error);
+    rer_scratch scratch = rer_pool_scratch(features->run->pool, memory);
+    rer_raw_rows rows = rer_raw_rows_take(features->run, count, &scratch);
+    rer_status status = rer_dataset_rows_read(data, first, count, rows.x, rows.reading, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
         int64_t to = pass->place != NULL ? pass->place[first + i] : first + i;
         if (to < 0)
             continue;
-        prepare_row(x + i * D, features, first + i);
-        memcpy(features->stored + to * D, x + i * D, (size_t)D * sizeof *x);
+        prepare_row(rows.x + i * D, features, first + i);
+        memcpy(features->stored + to * D, rows.x + i * D, (size_t)D * sizeof *rows.x);
     }
     return status;
 }
@@ -157,7 +163,7 @@ static bool is_small(const rer_features *features)
 rer_status rer_features_keep(rer_features *features, const int64_t *order, int64_t count, rer_error *error)
 {
     const rer_run *run = features->run;
-    int64_t *place = NULL, rows = rer_min(RER_BLOCK, run->N);
+    int64_t *place = NULL;
     features->order = order;
     features->count = count;
     if (!is_small(features))
@@ -174,7 +180,7 @@ rer_status rer_features_keep(rer_features *features, const int64_t *order, int64
     store_pass pass = {features, place};
     rer_job job = {.stage = "reading rows",
                    .items = rer_run_blocks(run),
-                   .scratch = rows * run->D * (int64_t)sizeof(float) + rer_dataset_scratch(run->data, rows) + 128,
+                   .scratch = rer_raw_rows_scratch(run, rer_min(RER_BLOCK, run->N)),
                    .work = store_block,
                    .context = &pass};
     if (status == RER_OK)
@@ -189,17 +195,15 @@ rer_status rer_features_open(rer_features *features, const rer_run *run, bool un
     rer_status status = rer_allocate(&made.mean, run->D, sizeof *made.mean, "the mean row", error);
     if (status == RER_OK)
         status = find_mean(&made, centred, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *features = made;
+    else
         rer_features_close(&made);
-        return status;
-    }
-    *features = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_features_close(rer_features *features)
 {
-    free(features->mean);
-    free(features->stored);
+    RER_FREE_ALL(features->mean, features->stored);
     *features = (rer_features){0};
 }

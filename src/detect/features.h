@@ -1,6 +1,5 @@
 /* The features as detectors want them: as they are or of unit length, centred or not, in blocks. */
-#ifndef RER_FEATURES_H
-#define RER_FEATURES_H
+#pragma once
 
 #include "run/run.h"
 
@@ -20,10 +19,8 @@ rer_status rer_features_open(rer_features *features, const rer_run *run, bool un
  * in memory where that is small enough. */
 rer_status rer_features_keep(rer_features *features, const int64_t *order, int64_t count, rer_error *error);
 void rer_features_close(rer_features *features);
-/* Bytes of scratch that rer_features_rows needs for `count` rows. */
-int64_t rer_features_scratch(const rer_features *features, int64_t count);
-/* *x [count, D]: rows first..first+count-1 (of the order), at most RER_BLOCK; in scratch carved from *cursor, or stored. */
-rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count, void *cursor,
-                             rer_error *error);
-
-#endif
+/* Memory for `count` rows, where they are not stored. */
+rer_scratch rer_features_take(const rer_features *features, int64_t count, rer_scratch *scratch);
+/* *x [count, D]: rows first..first+count-1 (of the order), stored or in `room`, which was taken for as many or more. */
+rer_status rer_features_rows(const float **x, const rer_features *features, int64_t first, int64_t count,
+                             rer_scratch room, rer_error *error);

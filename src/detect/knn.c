@@ -2,8 +2,6 @@
  * is flagged where some other one has more votes. */
 #include "detect/detect.h"
 
-#include <math.h>
-
 int32_t rer_most_voted(int32_t *class, const rer_run *run, const rer_neighbors *neighbors, int64_t row)
 {
     const rer_neighbor *list = neighbors->list + row * RER_LISTED;

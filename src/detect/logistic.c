@@ -3,8 +3,6 @@
 
 #include "run/class_rows.h"
 
-#include <math.h>
-
 /* Fewer rows where classes are many; part of the result's bits, as RER_BLOCK is. */
 static int64_t rows_of_block(int32_t C)
 {
@@ -81,28 +79,29 @@ rer_status rer_logistic_fit(rer_logistic *logistic, const rer_run *run, bool uni
     rer_status status = rer_logistic_plan(&made, run, unit, error);
     if (status == RER_OK)
         status = rer_logistic_train(&made, C, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *logistic = made;
+    else
         rer_logistic_free(&made);
-        return status;
-    }
-    *logistic = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_logistic_free(rer_logistic *logistic)
 {
     rer_features_close(&logistic->features);
-    free(logistic->order);
-    free(logistic->blocks);
-    free(logistic->present);
-    free(logistic->weights);
-    free(logistic->bias);
+    RER_FREE_ALL(logistic->order, logistic->blocks, logistic->present, logistic->weights, logistic->bias);
     *logistic = (rer_logistic){0};
 }
 
 /* ---- probabilities -------------------------------------------------------------------------- */
 
-static rer_status probability_block(rer_probability_block *out, const void *source, int64_t item, void *scratch,
+static float *lay_out(rer_scratch *rows, const rer_logistic *logistic, rer_scratch *scratch)
+{
+    *rows = rer_features_take(&logistic->features, logistic->block_rows, scratch);
+    return rer_take(scratch, logistic->block_rows * logistic->C, sizeof(float));
+}
+
+static rer_status probability_block(rer_probability_block *out, const void *source, int64_t item, rer_scratch scratch,
                                     rer_error *error)
 {
     const rer_logistic *logistic = source;
@@ -111,8 +110,9 @@ static rer_status probability_block(rer_probability_block *out, const void *sour
     int64_t fold = block->fold < 0 ? 0 : block->fold, C = logistic->C;
     const float *bias = logistic->bias + fold * C, *x = NULL;
     *out = (rer_probability_block){.count = block->count, .row = logistic->order + block->first};
-    out->p = rer_carve(&scratch, logistic->block_rows * C * (int64_t)sizeof *out->p);
-    rer_status status = rer_features_rows(&x, &logistic->features, block->first, block->count, &scratch, error);
+    rer_scratch rows;
+    out->p = lay_out(&rows, logistic, &scratch);
+    rer_status status = rer_features_rows(&x, &logistic->features, block->first, block->count, rows, error);
     if (status != RER_OK)
         return status;
     rer_multiply_f32(out->p, C, x, logistic->weights + fold * C * run->D, block->count, C, run->D);
@@ -127,12 +127,13 @@ static rer_status probability_block(rer_probability_block *out, const void *sour
 
 rer_probabilities rer_logistic_probabilities(const rer_logistic *logistic)
 {
+    rer_scratch measure = RER_MEASURE, rows;
+    (void)lay_out(&rows, logistic, &measure);
     return (rer_probabilities){
         .source = logistic,
         .C = logistic->C,
         .items = logistic->n_blocks,
-        .scratch = logistic->block_rows * logistic->C * (int64_t)sizeof(float) + 64 +
-                   rer_features_scratch(&logistic->features, logistic->block_rows),
+        .scratch = measure.used,
         .block = probability_block,
     };
 }

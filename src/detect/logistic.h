@@ -2,8 +2,7 @@
  *     mean_i [log sum_k exp z_ik - z_i,y_i] + |W|^2 / (2 C n),  z_i = W x_i + b,
  * over the n rows of the other folds (with two classes the penalty is twice that, which is the binary
  * regression of one weight vector). */
-#ifndef RER_LOGISTIC_H
-#define RER_LOGISTIC_H
+#pragma once
 
 #include "detect/features.h"
 #include "detect/probabilities.h"
@@ -42,5 +41,3 @@ void rer_logistic_free(rer_logistic *logistic);
 rer_status rer_logistic_plan(rer_logistic *logistic, const rer_run *run, bool unit, rer_error *error);
 /* weights and bias. */
 rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error);
-
-#endif

@@ -7,9 +7,6 @@
 #include "detect/logistic.h"
 #include "stats/minimize.h"
 
-#include <math.h>
-#include <string.h>
-
 #define ITERATIONS 1000
 #define WHITENED_MOST 4096 /* features; beyond, G is a diagonal */
 /* Where the gradient (with respect to V, whose Hessian is near 1) leaves less than this share of the
@@ -36,15 +33,23 @@ typedef struct training {
 
 /* ---- 1. whitening --------------------------------------------------------------------------- */
 
-static rer_status square_block(void *context, int64_t item, void *scratch, rer_error *error)
+/* The sum of a block's squares, at the start; then its rows. */
+static float *lay_out_square(rer_scratch *rows, const training *t, rer_scratch *scratch)
+{
+    float *w = rer_take(scratch, t->is_diagonal ? t->run->D : t->run->D * t->run->D, sizeof *w);
+    *rows = rer_features_take(&t->model->features, t->model->block_rows, scratch);
+    return w;
+}
+
+static rer_status square_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     training *t = context;
     const rer_fold_block *block = &t->model->blocks[item];
     int64_t D = t->run->D;
-    void *cursor = scratch;
-    float *w = rer_carve(&cursor, (t->is_diagonal ? D : D * D) * (int64_t)sizeof *w);
+    rer_scratch scratch = rer_pool_scratch(t->run->pool, memory), rows;
+    float *w = lay_out_square(&rows, t, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, &cursor, error);
+    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, rows, error);
     if (status == RER_OK && !t->is_diagonal)
         rer_rank_update(w, x, block->count, D);
     if (status != RER_OK || !t->is_diagonal)
@@ -71,14 +76,14 @@ static rer_status commit_square(void *context, int64_t item, void *scratch, rer_
 
 static rer_status whiten(training *t, double penalty, double scale, rer_error *error)
 {
-    const rer_logistic *model = t->model;
     int64_t D = t->run->D, values = t->is_diagonal ? D : D * D, stride = t->is_diagonal ? 1 : D + 1;
     double trace = 0;
     rer_status status = rer_allocate(&t->g, values, sizeof *t->g, "the whitening of features", error);
+    rer_scratch measure = RER_MEASURE, rows;
+    (void)lay_out_square(&rows, t, &measure);
     rer_job job = {.stage = "fitting logistic regression",
-                   .items = model->n_labelled_blocks,
-                   .scratch = values * (int64_t)sizeof(float) + 128 +
-                              rer_features_scratch(&model->features, model->block_rows),
+                   .items = t->model->n_labelled_blocks,
+                   .scratch = measure.used,
                    .work = square_block,
                    .commit = commit_square,
                    .context = t};
@@ -151,27 +156,19 @@ typedef struct block_part {
     float *gradient;  /* [A', C, D] */
     double *bias_sum; /* [A', C] */
     double *loss;     /* [A'] */
+    rer_scratch rows;
 } block_part;
 
-static int64_t part_scratch(const training *t)
-{
-    int64_t A = t->count, C = t->run->C, D = t->run->D;
-    return (int64_t)sizeof(block_part) + t->model->block_rows * A * C * (int64_t)sizeof(float) +
-           A * C * D * (int64_t)sizeof(float) + A * (C + 1) * (int64_t)sizeof(double) + 6 * 64 +
-           rer_features_scratch(&t->model->features, t->model->block_rows);
-}
-
-static block_part *carve_part(const training *t, int32_t others, void *cursor)
+static block_part lay_out_part(const training *t, int32_t others, rer_scratch *scratch)
 {
     int64_t C = t->run->C;
-    block_part *part = rer_carve(cursor, sizeof *part);
-    part->others = others;
-    part->z = rer_carve(cursor, t->model->block_rows * others * C * (int64_t)sizeof(float));
-    part->gradient = rer_carve(cursor, others * C * t->run->D * (int64_t)sizeof(float));
-    part->bias_sum = rer_carve(cursor, others * C * (int64_t)sizeof(double));
-    part->loss = rer_carve(cursor, others * (int64_t)sizeof(double));
-    memset(part->bias_sum, 0, (size_t)(others * C) * sizeof(double));
-    memset(part->loss, 0, (size_t)others * sizeof(double));
+    block_part part = {.others = others};
+    (void)rer_take(scratch, 1, sizeof part);
+    part.z = rer_take(scratch, t->model->block_rows * others * C, sizeof *part.z);
+    part.gradient = rer_take(scratch, others * C * t->run->D, sizeof *part.gradient);
+    part.bias_sum = rer_take(scratch, others * C, sizeof *part.bias_sum);
+    part.loss = rer_take(scratch, others, sizeof *part.loss);
+    part.rows = rer_features_take(&t->model->features, t->model->block_rows, scratch);
     return part;
 }
 
@@ -193,22 +190,25 @@ static void make_residuals(block_part *part, const training *t, const rer_fold_b
     }
 }
 
-static rer_status pass_block(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status pass_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     training *t = context;
     const rer_fold_block *block = &t->model->blocks[item];
     int64_t C = t->run->C, D = t->run->D;
     int32_t own = t->in_folds[block->fold], others = own >= 0 ? t->count - 1 : t->count;
     int32_t below = own >= 0 ? own : t->count;
-    void *cursor = scratch;
+    rer_scratch scratch = rer_pool_scratch(t->run->pool, memory);
     const float *x = NULL;
-    block_part *part = carve_part(t, others, &cursor);
+    block_part *part = memory;
+    *part = lay_out_part(t, others, &scratch);
     if (others == 0)
         return RER_OK;
-    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, &cursor, error);
+    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, part->rows, error);
     if (status != RER_OK)
         return status;
     int64_t stride = others * C;
+    memset(part->bias_sum, 0, (size_t)stride * sizeof *part->bias_sum);
+    memset(part->loss, 0, (size_t)others * sizeof *part->loss);
     if (below > 0)
         rer_multiply_f32(part->z, stride, x, t->w, block->count, below * C, D);
     if (below < others)
@@ -276,15 +276,15 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
         t->in_folds[fold] = -1;
     for (int32_t a = 0; a < count; a++)
         t->in_folds[wanted[a]->index] = a;
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out_part(t, count, &measure);
     rer_job prepare = {stage, progress, progress, count, 0, prepare_problem, NULL, t};
-    rer_job pass = {stage, progress, next, t->model->n_labelled_blocks, part_scratch(t), pass_block, commit_block, t};
+    rer_job pass = {stage, progress, next, t->model->n_labelled_blocks, measure.used, pass_block, commit_block, t};
     rer_job finish = {stage, next, next, count, 0, finish_problem, NULL, t};
     rer_status status = rer_pool_run(pool, &prepare, error);
     if (status == RER_OK)
         status = rer_pool_run(pool, &pass, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &finish, error);
-    return status;
+    return status == RER_OK ? rer_pool_run(pool, &finish, error) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -354,10 +354,6 @@ rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error
         keep_weights(&t, problems, count);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
         free(problems[fold].x);
-    free(t.g);
-    free(t.sum);
-    free(t.bias_sum);
-    free(t.loss);
-    free(t.in_folds);
+    RER_FREE_ALL(t.g, t.sum, t.bias_sum, t.loss, t.in_folds);
     return status;
 }

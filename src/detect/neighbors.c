@@ -9,9 +9,7 @@
 #include "detect/pairs.h"
 
 #include <float.h>
-#include <math.h>
 #include <pthread.h>
-#include <string.h>
 
 #define SPARE 8
 #define CANDIDATES (RER_LISTED + SPARE)
@@ -91,24 +89,30 @@ static void search_tile(void *context, void *own, const rer_pair_tile *tile)
 
 /* ---- 2. exactly ----------------------------------------------------------------------------- */
 
-static rer_status refine_block(void *context, int64_t item, void *scratch, rer_error *error)
+/* Memory for the rows of a block, and for one of another block. */
+static rer_scratch lay_out(rer_scratch *one, const rer_features *features, rer_scratch *scratch)
+{
+    *one = rer_features_take(features, 1, scratch);
+    return rer_features_take(features, rer_min(RER_BLOCK, features->run->N), scratch);
+}
+
+static rer_status refine_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     search *s = context;
     const rer_run *run = s->pairs.features.run;
     int64_t D = run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
-    void *cursor = scratch;
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory), one, block = lay_out(&one, &s->pairs.features, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &s->pairs.features, first, count, &cursor, error);
+    rer_status status = rer_features_rows(&x, &s->pairs.features, first, count, block, error);
     for (int64_t i = first; status == RER_OK && i < first + count; i++) {
         rer_neighbor *list = s->list + i * RER_LISTED;
         const float *row = x + (i - first) * D;
         double square = run->kernels->dot_f32(row, row, D);
         int64_t used = 0;
         for (int32_t e = 0; status == RER_OK && e < s->used[i]; e++) {
-            void *row_cursor = cursor;
             const float *other = NULL;
             int32_t index = s->candidates[i * CANDIDATES + e].index;
-            status = rer_features_rows(&other, &s->pairs.features, index, 1, &row_cursor, error);
+            status = rer_features_rows(&other, &s->pairs.features, index, 1, one, error);
             if (status == RER_OK) {
                 double distance = square - 2 * run->kernels->dot_f32(row, other, D) +
                                   run->kernels->dot_f32(other, other, D); /* of doubles: 0 for equal rows */
@@ -127,12 +131,13 @@ static rer_status run_search(search *s, rer_error *error)
 {
     const rer_features *features = &s->pairs.features;
     rer_sweep sweep = {.stage = "finding neighbours", .to = .95, .take = search_tile, .context = s};
+    rer_scratch measure = RER_MEASURE, one;
+    (void)lay_out(&one, features, &measure);
     rer_job refine = {.stage = sweep.stage,
                       .from = .95,
                       .to = 1,
                       .items = s->pairs.blocks,
-                      .scratch = rer_features_scratch(features, rer_min(RER_BLOCK, features->run->N)) +
-                                 rer_features_scratch(features, 1),
+                      .scratch = measure.used,
                       .work = refine_block,
                       .context = s};
     rer_status status = rer_pairs_sweep(&s->pairs, &sweep, error);
@@ -162,22 +167,14 @@ static void free_search(search *s)
         (void)pthread_mutex_destroy(&s->locks[i]);
     free(s->locks);
     rer_pairs_close(&s->pairs);
-    free(s->worst);
-    free(s->used);
-    free(s->candidates);
-    free(s->list);
-}
-
-static bool has_label(const rer_run *run, int64_t row)
-{
-    return rer_run_has_label(run, row);
+    RER_FREE_ALL(s->worst, s->used, s->candidates, s->list);
 }
 
 rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_error *error)
 {
     search s = {0};
     rer_neighbors made = {0};
-    rer_status status = rer_pairs_open(&s.pairs, run, false, has_label, error);
+    rer_status status = rer_pairs_open(&s.pairs, run, false, rer_run_has_label, error);
     if (status == RER_OK)
         status = allocate_search(&s, run->N, error);
     if (status == RER_OK)
@@ -207,7 +204,6 @@ bool rer_neighbors_hold(const rer_neighbors *neighbors, const rer_run *run)
 
 void rer_neighbors_free(rer_neighbors *neighbors)
 {
-    free(neighbors->list);
-    free(neighbors->among);
+    RER_FREE_ALL(neighbors->list, neighbors->among);
     *neighbors = (rer_neighbors){0};
 }

@@ -1,6 +1,5 @@
 /* Exact nearest neighbours of every row among the labelled ones, by cosine. */
-#ifndef RER_NEIGHBORS_H
-#define RER_NEIGHBORS_H
+#pragma once
 
 #include "core/neighbor.h"
 #include "run/run.h"
@@ -18,5 +17,3 @@ rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_
 /* Whether the rows that have a label are still those that were searched among. */
 bool rer_neighbors_hold(const rer_neighbors *neighbors, const rer_run *run);
 void rer_neighbors_free(rer_neighbors *neighbors);
-
-#endif

@@ -1,8 +1,6 @@
 /* A sweep of all pairs: item step * blocks + i has the blocks i and i + step (around the end). */
 #include "detect/pairs.h"
 
-#include <math.h>
-
 #define TILE 256 /* rows of A at a time: their products stay in the cache until all have seen them */
 
 typedef struct measuring {
@@ -10,13 +8,20 @@ typedef struct measuring {
     bool (*takes_part)(const rer_run *run, int64_t row);
 } measuring;
 
-static rer_status measure_block(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_scratch lay_out_rows(const rer_pairs *pairs, rer_scratch *scratch)
+{
+    return rer_features_take(&pairs->features, rer_min(RER_BLOCK, pairs->features.run->N), scratch);
+}
+
+static rer_status measure_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const measuring *m = context;
     const rer_run *run = m->pairs->features.run;
     int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &m->pairs->features, first, count, &scratch, error);
+    rer_status status =
+        rer_features_rows(&x, &m->pairs->features, first, count, lay_out_rows(m->pairs, &scratch), error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
         int64_t row = first + i;
         bool part = run->invalid[row] == 0 && (m->takes_part == NULL || m->takes_part(run, row));
@@ -40,9 +45,11 @@ rer_status rer_pairs_open(rer_pairs *pairs, const rer_run *run, bool centred,
     if (status != RER_OK)
         return status;
     measuring m = {pairs, takes_part};
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out_rows(pairs, &measure);
     rer_job job = {.stage = "measuring rows",
                    .items = pairs->blocks,
-                   .scratch = rer_features_scratch(&pairs->features, rer_min(RER_BLOCK, run->N)),
+                   .scratch = measure.used,
                    .work = measure_block,
                    .context = &m};
     return rer_pool_run(run->pool, &job, error);
@@ -59,30 +66,47 @@ typedef struct sweeping {
     const rer_sweep *sweep;
 } sweeping;
 
-static rer_status sweep_pair(void *context, int64_t item, void *scratch, rer_error *error)
+typedef struct sweep_scratch {
+    void *own; /* NULL: nothing */
+    float *product;
+    rer_scratch x, y; /* rows of both blocks */
+} sweep_scratch;
+
+static sweep_scratch lay_out_sweep(const sweeping *s, rer_scratch *scratch)
+{
+    sweep_scratch parts = {0};
+    if (s->sweep->own_bytes > 0)
+        parts.own = rer_take(scratch, s->sweep->own_bytes, 1);
+    parts.product = rer_take(scratch, TILE * RER_BLOCK, sizeof *parts.product);
+    parts.x = lay_out_rows(s->pairs, scratch);
+    parts.y = lay_out_rows(s->pairs, scratch);
+    return parts;
+}
+
+static rer_status sweep_pair(void *context, int64_t item, void *memory, rer_error *error)
 {
     const sweeping *s = context;
     const rer_features *features = &s->pairs->features;
     int64_t blocks = s->pairs->blocks, D = features->run->D, N = features->run->N;
     rer_pair_tile tile = {.i = item % blocks, .j = (item % blocks + item / blocks) % blocks};
     int64_t first = tile.i * RER_BLOCK, rows = rer_min(RER_BLOCK, N - first);
-    void *own = s->sweep->own_bytes > 0 ? rer_carve(&scratch, s->sweep->own_bytes) : NULL;
-    float *product = rer_carve(&scratch, TILE * RER_BLOCK * (int64_t)sizeof *product);
+    rer_scratch scratch = rer_pool_scratch(features->run->pool, memory);
+    sweep_scratch parts = lay_out_sweep(s, &scratch);
     const float *x = NULL;
     tile.b = tile.j * RER_BLOCK;
     tile.columns = rer_min(RER_BLOCK, N - tile.b);
-    tile.product = product;
-    rer_status status = rer_features_rows(&x, features, first, rows, &scratch, error);
+    tile.product = parts.product;
+    rer_status status = rer_features_rows(&x, features, first, rows, parts.x, error);
     if (status == RER_OK)
-        status = rer_features_rows(&tile.y, features, tile.b, tile.columns, &scratch, error);
+        status = rer_features_rows(&tile.y, features, tile.b, tile.columns, parts.y, error);
     if (status == RER_OK && s->sweep->begin != NULL)
-        s->sweep->begin(own, tile.i, tile.j);
+        s->sweep->begin(parts.own, tile.i, tile.j);
     for (int64_t from = 0; status == RER_OK && from < rows; from += TILE) {
         tile.a = first + from;
         tile.rows = rer_min(TILE, rows - from);
         tile.x = x + from * D;
-        rer_multiply_f32(product, tile.columns, tile.x, tile.y, tile.rows, tile.columns, D);
-        s->sweep->take(s->sweep->context, own, &tile);
+        rer_multiply_f32(parts.product, tile.columns, tile.x, tile.y, tile.rows, tile.columns, D);
+        s->sweep->take(s->sweep->context, parts.own, &tile);
     }
     return status;
 }
@@ -95,16 +119,16 @@ static rer_status commit_pair(void *context, int64_t item, void *scratch, rer_er
 
 rer_status rer_pairs_sweep(const rer_pairs *pairs, const rer_sweep *sweep, rer_error *error)
 {
-    const rer_run *run = pairs->features.run;
     sweeping s = {pairs, sweep};
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out_sweep(&s, &measure);
     rer_job job = {.stage = sweep->stage,
                    .from = sweep->from,
                    .to = sweep->to,
                    .items = pairs->blocks * (pairs->blocks + 1) / 2,
-                   .scratch = 2 * rer_features_scratch(&pairs->features, rer_min(RER_BLOCK, run->N)) +
-                              sweep->own_bytes + TILE * RER_BLOCK * (int64_t)sizeof(float) + 128,
+                   .scratch = measure.used,
                    .work = sweep_pair,
                    .commit = sweep->commit != NULL ? commit_pair : NULL,
                    .context = &s};
-    return rer_pool_run(run->pool, &job, error);
+    return rer_pool_run(pairs->features.run->pool, &job, error);
 }

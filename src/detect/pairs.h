@@ -1,6 +1,5 @@
 /* Every pair of blocks of rows once, as products A B' that come a tile at a time. */
-#ifndef RER_PAIRS_H
-#define RER_PAIRS_H
+#pragma once
 
 #include "detect/features.h"
 
@@ -34,5 +33,3 @@ rer_status rer_pairs_open(rer_pairs *pairs, const rer_run *run, bool centred,
                           bool (*takes_part)(const rer_run *run, int64_t row), rer_error *error);
 rer_status rer_pairs_sweep(const rer_pairs *pairs, const rer_sweep *sweep, rer_error *error);
 void rer_pairs_close(rer_pairs *pairs);
-
-#endif

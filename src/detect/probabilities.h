@@ -1,9 +1,8 @@
 /* Class probabilities of all rows, made block by block whenever they are needed: never C x N numbers
  * in memory. */
-#ifndef RER_PROBABILITIES_H
-#define RER_PROBABILITIES_H
+#pragma once
 
-#include "core/core.h"
+#include "core/scratch.h"
 
 typedef struct rer_probability_block {
     int64_t count;
@@ -17,7 +16,7 @@ typedef struct rer_probabilities {
     int32_t C;
     int64_t items;   /* blocks */
     int64_t scratch; /* bytes that one needs */
-    rer_status (*block)(rer_probability_block *block, const void *source, int64_t item, void *scratch,
+    rer_status (*block)(rer_probability_block *block, const void *source, int64_t item, rer_scratch scratch,
                         rer_error *error);
 } rer_probabilities;
 
@@ -25,5 +24,3 @@ static inline int64_t rer_probability_row(const rer_probability_block *block, in
 {
     return block->row != NULL ? block->row[i] : block->first + i;
 }
-
-#endif

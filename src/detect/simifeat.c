@@ -12,9 +12,6 @@
 #include "run/class_rows.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define ROUNDS 21
 #define PART .9
 #define RATE_LEAST .05 /* of a class, where the matrix has nothing wrong in it; 1 - that where all is */
@@ -95,15 +92,23 @@ static void flag_lowest(round_scores *made, const rounds *r, int32_t c)
         made->outvoted[rows[i]] = (double)made->score[rows[i]] <= bar;
 }
 
-static rer_status run_round(void *context, int64_t round, void *scratch, rer_error *error)
+static round_scores lay_out(int64_t N, rer_scratch *scratch)
+{
+    round_scores made = {0};
+    (void)rer_take(scratch, 1, sizeof made);
+    made.score = rer_take(scratch, N, sizeof *made.score);
+    made.outvoted = rer_take(scratch, N, sizeof *made.outvoted);
+    made.sorted = rer_take(scratch, N, sizeof *made.sorted);
+    return made;
+}
+
+static rer_status run_round(void *context, int64_t round, void *memory, rer_error *error)
 {
     const rounds *r = context;
     int64_t N = r->run->N;
-    void *cursor = scratch;
-    round_scores *made = rer_carve(&cursor, sizeof *made);
-    made->score = rer_carve(&cursor, N * (int64_t)sizeof *made->score);
-    made->outvoted = rer_carve(&cursor, N * (int64_t)sizeof *made->outvoted);
-    made->sorted = rer_carve(&cursor, N * (int64_t)sizeof *made->sorted);
+    rer_scratch scratch = rer_pool_scratch(r->run->pool, memory);
+    round_scores *made = memory;
+    *made = lay_out(N, &scratch);
     (void)error;
     for (int64_t row = 0; row < N; row++) {
         made->outvoted[row] = false;
@@ -157,10 +162,12 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
                              const rer_class_rows *classes, const double *wrong, rer_error *error)
 {
     rounds r = {.run = run, .neighbors = neighbors, .classes = classes, .wrong = wrong};
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(run->N, &measure);
     rer_job job = {.stage = "voting",
                    .to = 1,
                    .items = ROUNDS,
-                   .scratch = run->N * (int64_t)(2 * sizeof(float) + sizeof(bool)) + 5 * 64,
+                   .scratch = measure.used,
                    .work = run_round,
                    .commit = commit_round,
                    .context = &r};
@@ -170,9 +177,7 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
         status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)
         fill_verdict(verdict, &r);
-    free(r.score);
-    free(r.flagged);
-    free(r.times);
+    RER_FREE_ALL(r.score, r.flagged, r.times);
     return status;
 }
 

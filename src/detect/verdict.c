@@ -2,8 +2,6 @@
  * reconstructor's. */
 #include "detect/detect.h"
 
-#include <math.h>
-
 rer_status rer_verdict_find(rer_verdict *verdict, rer_detector *detector, const rer_run *run, rer_error *error)
 {
     rer_detection detection = {.run = *run, .options = *run->options};

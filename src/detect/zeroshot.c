@@ -4,9 +4,6 @@
 #include "detect/detect.h"
 #include "detect/features.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct zeroshot {
     rer_verdict *verdict;
     const rer_run *run;
@@ -52,13 +49,21 @@ static void judge_row(const zeroshot *z, int64_t row, float *p)
     verdict->mistakenness[row] = (1 + (best != given ? 1 : -1) * exp(-entropy)) / 2;
 }
 
-static rer_status judge_block(void *context, int64_t item, void *scratch, rer_error *error)
+static float *lay_out(rer_scratch *rows, const zeroshot *z, rer_scratch *scratch)
+{
+    int64_t count = rer_min(RER_BLOCK, z->run->N);
+    *rows = rer_features_take(&z->features, count, scratch);
+    return rer_take(scratch, count * z->run->C, sizeof(float));
+}
+
+static rer_status judge_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const zeroshot *z = context;
     int64_t C = z->run->C, D = z->run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, z->run->N - first);
-    float *p = rer_carve(&scratch, rer_min(RER_BLOCK, z->run->N) * C * (int64_t)sizeof *p);
+    rer_scratch scratch = rer_pool_scratch(z->run->pool, memory), rows;
+    float *p = lay_out(&rows, z, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &z->features, first, count, &scratch, error);
+    rer_status status = rer_features_rows(&x, &z->features, first, count, rows, error);
     if (status != RER_OK)
         return status;
     rer_multiply_f32(p, C, x, z->classes, count, C, D);
@@ -72,29 +77,30 @@ rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, c
 {
     const rer_run *run = &detection->run;
     zeroshot z = {.verdict = verdict, .run = run};
-    int64_t rows = rer_min(RER_BLOCK, run->N), judged = 0, flagged = 0;
+    int64_t judged = 0, flagged = 0;
     if (run->data->class_embeddings == NULL)
         return rer_fail(error, RER_BAD_USAGE,
                         "the detector %s needs an embedding of each class: --class-embeddings FILE", detector->name);
     rer_status status = rer_features_open(&z.features, run, true, false, error);
-    if (status == RER_OK)
-        status = scale_classes(&z, error);
+    if (status != RER_OK)
+        return status;
+    status = scale_classes(&z, error);
+    rer_scratch measure = RER_MEASURE, rows;
+    (void)lay_out(&rows, &z, &measure);
     rer_job job = {.stage = "comparing with the classes",
                    .to = 1,
                    .items = rer_run_blocks(run),
+                   .scratch = measure.used,
                    .work = judge_block,
                    .context = &z};
-    if (status == RER_OK) {
-        job.scratch = rows * run->C * (int64_t)sizeof(float) + 64 + rer_features_scratch(&z.features, rows);
+    if (status == RER_OK)
         status = rer_pool_run(run->pool, &job, error);
-    }
     for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
         judged += rer_run_has_label(run, row);
         flagged += verdict->flagged[row];
     }
     verdict->noise_rate = judged > 0 ? (double)flagged / (double)judged : NAN;
-    free(z.classes);
-    free(z.no_bias);
+    RER_FREE_ALL(z.classes, z.no_bias);
     rer_features_close(&z.features);
     return status;
 }

@@ -31,8 +31,6 @@
 #include "embed/hog.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
 enum {
     LONGEST = 64,      /* pixels on a side after the resize */

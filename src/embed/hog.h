@@ -1,6 +1,5 @@
 /* The built-in descriptor of pictures (gradient histograms and a coarse thumbnail). */
-#ifndef RER_HOG_H
-#define RER_HOG_H
+#pragma once
 
 #include "core/core.h"
 
@@ -24,5 +23,3 @@ void rer_hog_describe(const rer_hog *plan, const uint8_t *pictures, int64_t coun
  * exact but for the last rounding. */
 void rer_picture_resize(const uint8_t *in, int64_t height, int64_t width, int64_t channels, float *out, int64_t h,
                         int64_t w);
-
-#endif

@@ -1,6 +1,6 @@
 /* The centroid reconstructor, in steps:
  *   1. class means (moments.c, pass 1);
- *   2. W = within-class scatter (pass 2), S = W / dof, dof = N - C, tau = tr S / D,
+ *   2. W = within-class scatter (pass 2), S = W / dof, dof = N - C, tau = tr S / columns,
  *      S_a = (1 - a) S + a tau I = g g', root = g^-1, so that S_a^-1 = root' root;
  *   3. a by how well left-out rows explain their labels (select.c);
  *   4. left-out errors, block by block (centroid_rows.c).
@@ -9,9 +9,6 @@
 #include "fit/centroid.h"
 
 #include "core/tensors.h"
-
-#include <math.h>
-#include <string.h>
 
 typedef struct centroid_state {
     rer_centroid centroid;
@@ -110,8 +107,7 @@ rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
         norm = NULL;
     }
 done:
-    free(u);
-    free(norm);
+    RER_FREE_ALL(u, norm);
     if (status != RER_OK)
         rer_centroid_clear(centroid);
     return status;
@@ -132,12 +128,13 @@ typedef struct shrunk_covariance {
     double weight, ridge; /* (1 - a) / dof, a tau */
 } shrunk_covariance;
 
-static shrunk_covariance shrink(const double *scatter, int64_t D, double dof, double a)
+static shrunk_covariance shrink(const rer_centroid *centroid, const double *scatter, double dof, double a)
 {
+    int64_t D = centroid->D;
     double trace = 0;
     for (int64_t j = 0; j < D; j++)
         trace += scatter[j * D + j];
-    return (shrunk_covariance){scatter, D, (1 - a) / dof, a * (trace / dof / (double)D)};
+    return (shrunk_covariance){scatter, D, (1 - a) / dof, a * (trace / dof / (double)centroid->columns)};
 }
 
 static double entry(const shrunk_covariance *s, int64_t j, int64_t k)
@@ -151,7 +148,7 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
     int64_t D = centroid->D;
     if (scatter == NULL)
         return rer_centroid_finish(centroid, error);
-    const shrunk_covariance shrunk = shrink(scatter, D, dof, a);
+    const shrunk_covariance shrunk = shrink(centroid, scatter, dof, a);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_status status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
@@ -174,7 +171,7 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
                                          rer_error *error)
 {
     int64_t D = centroid->D;
-    const shrunk_covariance shrunk = shrink(scatter, D, dof, a);
+    const shrunk_covariance shrunk = shrink(centroid, scatter, dof, a);
     float *root = NULL;
     if (centroid->in_double)
         return rer_centroid_set_metric(centroid, scatter, dof, a, error);
@@ -208,10 +205,7 @@ void rer_centroid_clear(rer_centroid *centroid)
 {
     if (!centroid->in_double)
         free(centroid->root_real);
-    free(centroid->root);
-    free(centroid->u);
-    free(centroid->norm);
-    free(centroid->pairs);
+    RER_FREE_ALL(centroid->root, centroid->u, centroid->norm, centroid->pairs);
     centroid->root = NULL;
     centroid->root_real = centroid->u = centroid->norm = centroid->pairs = NULL;
     centroid->rough = false;
@@ -292,6 +286,7 @@ rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_
     if (status == RER_OK) {
         state->centroid = (rer_centroid){
             .D = run->D,
+            .columns = run->columns,
             .C = run->C,
             .mean = state->moments.mean,
             .grand = state->moments.grand,

@@ -1,7 +1,6 @@
 /* centroid: a class is its mean, errors are taken in the metric of the pooled within-class
  * covariance, and every row is scored by the model without it, in closed form. See centroid.c. */
-#ifndef RER_CENTROID_H
-#define RER_CENTROID_H
+#pragma once
 
 #include "fit/groups.h"
 
@@ -11,6 +10,7 @@
 
 typedef struct rer_centroid {
     int64_t D;
+    int64_t columns; /* that the rows came with; D, but in their span */
     int32_t C;
     const double *mean;       /* [C, D] class means */
     const double *grand;      /* [D] mean of all rows: what unlabelled and new rows are compared from */
@@ -87,5 +87,3 @@ void rer_centroid_model_save(const rer_model *model, rer_tensors *tensors);
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error);
 void rer_centroid_model_free(void *state);
 rer_centroid *rer_centroid_of(void *state); /* the centroid in a state of the functions above */
-
-#endif

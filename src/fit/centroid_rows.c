@@ -14,9 +14,6 @@
 #include "fit/centroid.h"
 #include "fit/real.h"
 
-#include <math.h>
-#include <string.h>
-
 /* 1 - beta own: > 0 in exact arithmetic; rounding may touch 0 where the row alone spans a direction. */
 static double denominator(double beta, double own)
 {

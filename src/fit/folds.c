@@ -1,8 +1,6 @@
 /* Folds and the tasks they make. */
 #include "fit/folds.h"
 
-#include <math.h>
-
 /* A stable sort by size, largest first: counting would need as many bins as rows. */
 static void merge_by_size(int32_t *order, int32_t *spare, const rer_class_rows *classes, int32_t low, int32_t high)
 {
@@ -48,8 +46,7 @@ rer_status rer_fold_plan_make(rer_fold_plan *plan, const rer_run *run, rer_error
 void rer_fold_plan_free(rer_fold_plan *plan)
 {
     rer_class_rows_free(&plan->classes);
-    free(plan->order);
-    free(plan->own);
+    RER_FREE_ALL(plan->order, plan->own);
     *plan = (rer_fold_plan){0};
 }
 

@@ -1,7 +1,6 @@
 /* Cross-fitting: one fit for each class and fold, without the fold's rows, gives those rows their
  * own-class errors; one more with all rows is the class's model. */
-#ifndef RER_FOLDS_H
-#define RER_FOLDS_H
+#pragma once
 
 #include "run/class_rows.h"
 
@@ -30,5 +29,3 @@ int64_t rer_fold_tasks(const rer_fold_plan *plan);
 /* `rows` has room for all rows of the largest class, twice. */
 rer_fold_task rer_fold_task_of(const rer_fold_plan *plan, int64_t item, int64_t *rows);
 int64_t rer_fold_largest(const rer_fold_plan *plan);
-
-#endif

@@ -8,9 +8,6 @@
 
 #include "core/neighbor.h"
 
-#include <math.h>
-#include <string.h>
-
 #define BISECTIONS 64
 #define TOLERANCE 1e-5
 #define SIGMA_LEAST 1e-3
@@ -63,9 +60,7 @@ static rer_status find_neighbors(rer_neighbor *lists, const float *x, int64_t n,
         for (int64_t i = first; i < first + count; i++)
             search_row(lists + i * others, others, candidates, room, x, square, products + (i - first) * n, i, n, D);
     }
-    free(square);
-    free(products);
-    free(candidates);
+    RER_FREE_ALL(square, products, candidates);
     return status;
 }
 
@@ -218,8 +213,7 @@ rer_status rer_graph_make(rer_graph *graph, const float *x, int64_t n, int64_t D
         count_draws(&made, settings->epochs);
         *graph = made;
     }
-    free(lists);
-    free(unit);
+    RER_FREE_ALL(lists, unit);
     return status;
 }
 

@@ -1,6 +1,5 @@
 /* The fuzzy nearest-neighbour graph of one class (UMAP's), as a list of edges to draw from. */
-#ifndef RER_GRAPH_H
-#define RER_GRAPH_H
+#pragma once
 
 #include "backend/backend.h"
 #include "core/core.h"
@@ -27,5 +26,3 @@ typedef struct rer_graph_settings {
 rer_status rer_graph_make(rer_graph *graph, const float *x, int64_t n, int64_t D, const rer_graph_settings *settings,
                           const rer_kernels *kernels, rer_error *error);
 void rer_graph_free(rer_graph *graph);
-
-#endif

@@ -2,8 +2,6 @@
  * the data for the mean residual of each cell, added in row order. */
 #include "fit/groups.h"
 
-#include <stdlib.h>
-
 typedef struct member {
     int32_t group, code;
     int64_t row;
@@ -73,23 +71,14 @@ typedef struct residual_pass {
     const rer_class_moments *moments;
     const rer_normalizer *normalizer;
     const rer_run *run;
-    int64_t scratch;
 } residual_pass;
 
 /* The block at the head of the scratch, for the commit. */
-static rer_block lay_out(const rer_run *run, rer_scratch *scratch)
-{
-    (void)rer_take(scratch, 1, sizeof(rer_block));
-    return rer_block_take(run, scratch);
-}
-
-static rer_status load_block(void *context, int64_t item, void *memory, rer_error *error)
+static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const residual_pass *pass = context;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
-    rer_block *block = memory;
-    *block = lay_out(pass->run, &scratch);
-    rer_status status = rer_block_read(block, pass->run, pass->normalizer, item, error);
+    rer_block *block = scratch;
+    rer_status status = rer_block_load(block, pass->run, pass->normalizer, item, error);
     int64_t D = pass->run->D;
     for (int64_t i = 0; status == RER_OK && i < block->count; i++)
         if (pass->groups->cell[block->first + i] >= 0)
@@ -117,14 +106,12 @@ static rer_status commit_block(void *context, int64_t item, void *scratch, rer_e
 static rer_status add_residuals(rer_groups *groups, const rer_class_moments *moments, const rer_normalizer *normalizer,
                                 const rer_run *run, rer_error *error)
 {
-    rer_scratch measure = RER_MEASURE;
-    (void)lay_out(run, &measure);
-    residual_pass pass = {groups, moments, normalizer, run, measure.used};
+    residual_pass pass = {groups, moments, normalizer, run};
     rer_job job = {.stage = "adding groups up",
                    .from = .2,
                    .to = .25,
                    .items = rer_run_blocks(run),
-                   .scratch = pass.scratch,
+                   .scratch = rer_block_scratch(run),
                    .work = load_block,
                    .commit = commit_block,
                    .context = &pass};
@@ -153,23 +140,16 @@ rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments
                           "groups within classes, such as copies or frames of one video");
     if (status == RER_OK)
         status = add_residuals(made, moments, normalizer, run, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *groups = made;
+    else
         rer_groups_free(made);
-        return status;
-    }
-    *groups = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_groups_free(rer_groups *groups)
 {
     if (groups == NULL)
         return;
-    free(groups->cell);
-    free(groups->group);
-    free(groups->code);
-    free(groups->rows);
-    free(groups->residual);
-    free(groups->usable);
-    free(groups);
+    RER_FREE_ALL(groups->cell, groups->group, groups->code, groups->rows, groups->residual, groups->usable, groups);
 }

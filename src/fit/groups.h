@@ -1,6 +1,5 @@
 /* Rows that are left out together: copies of one picture, frames of one video. */
-#ifndef RER_GROUPS_H
-#define RER_GROUPS_H
+#pragma once
 
 #include "fit/moments.h"
 
@@ -21,5 +20,3 @@ typedef struct rer_groups {
 rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments, const rer_normalizer *normalizer,
                            const rer_run *run, rer_error *error);
 void rer_groups_free(rer_groups *groups);
-
-#endif

@@ -1,6 +1,5 @@
 /* How well left-out errors explain the labels seen, with a temperature and a uniform noise rate. */
-#ifndef RER_LABEL_FIT_H
-#define RER_LABEL_FIT_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -30,5 +29,3 @@ rer_label_fit rer_fit_labels(const rer_label_problem *problem);
 rer_label_fit rer_fit_robust(const rer_label_problem *problem, bool roughly);
 /* Where the parabola through (x[i], y[i]), x increasing, has its top, or x[1] where it has none between them. */
 double rer_parabola_top(const double x[3], const double y[3]);
-
-#endif

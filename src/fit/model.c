@@ -2,9 +2,6 @@
  * (channel/model_file.c). */
 #include "fit/model.h"
 
-#include <math.h>
-#include <string.h>
-
 /* In the order of rer_reconstructor_kind. */
 static const rer_reconstructor *const reconstructors[] = {&rer_centroid_reconstructor, &rer_subspace_reconstructor,
                                                           &rer_autoencoder_reconstructor, &rer_published_reconstructor};
@@ -32,7 +29,7 @@ int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor)
 
 int64_t rer_model_columns(const rer_model *model)
 {
-    return model->D;
+    return model->span != NULL ? model->span->D : model->D;
 }
 
 int32_t rer_model_classes(const rer_model *model)
@@ -56,12 +53,11 @@ rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *er
     made->rank = NAN;
     rer_room rooms[] = {RER_ROOM(made->n, C), RER_ROOM(made->names, C)};
     status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes and names", error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *model = made;
+    else
         rer_model_free(made);
-        return status;
-    }
-    *model = made;
-    return RER_OK;
+    return status;
 }
 
 static rer_status choose_normalize(rer_model *model, const rer_options *options, rer_error *error)
@@ -85,10 +81,9 @@ rer_status rer_model_begin(rer_model **model, const rer_dataset *data, const rer
     status = choose_normalize(made, options, error);
     for (int32_t c = 0; status == RER_OK && c < made->C; c++)
         status = rer_copy_text(&made->names[c], rer_dataset_class_name(data, c), error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *model = made;
+    else
         rer_model_free(made);
-        return status;
-    }
-    *model = made;
-    return RER_OK;
+    return status;
 }

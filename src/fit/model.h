@@ -1,8 +1,7 @@
 /* A fitted model, and the table of functions that a reconstructor fills in. */
-#ifndef RER_MODEL_H
-#define RER_MODEL_H
+#pragma once
 
-#include "run/run.h"
+#include "run/span.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
 typedef struct rer_tensors rer_tensors;       /* core/tensors.h, named arrays of a saved model */
@@ -15,7 +14,8 @@ struct rer_model {
     const rer_reconstructor *reconstructor;
     void *state; /* the reconstructor's own */
     rer_normalizer normalizer;
-    int64_t D;
+    rer_span *span; /* that rows are modelled in, NULL: as they come */
+    int64_t D;      /* of the rows modelled */
     int32_t C;
     int64_t N;                   /* rows it was fitted on */
     int64_t *n;                  /* [C] of each class */
@@ -66,5 +66,3 @@ extern const rer_reconstructor rer_published_reconstructor;
 const rer_reconstructor *rer_reconstructor_of(int32_t kind);
 const rer_reconstructor *rer_reconstructor_named(const char *name);
 int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor); /* its rer_reconstructor_kind */
-
-#endif

@@ -9,16 +9,12 @@
 
 #include "run/passes.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- pass 1 ------------------------------------------------------------------------------ */
 
 typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
     rer_class_sums *sums;
-    int64_t scratch;
 } means_pass;
 
 /* The sums of one block, made by a worker in its scratch. */
@@ -60,12 +56,7 @@ rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool 
 
 void rer_class_sums_free(rer_class_sums *sums)
 {
-    free(sums->n);
-    free(sums->sum);
-    free(sums->rest);
-    free(sums->square);
-    free(sums->first_row);
-    free(sums->low);
+    RER_FREE_ALL(sums->n, sums->sum, sums->rest, sums->square, sums->first_row, sums->low);
     *sums = (rer_class_sums){0};
 }
 
@@ -136,7 +127,7 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     const means_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     block_sums *sums = memory;
     *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
@@ -174,8 +165,7 @@ static void compare_rows(rer_class_sums *sums, const float *first_row, bool all_
 
 static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const means_pass *pass = context;
     const rer_kernels *kernels = pass->run->kernels;
     rer_class_sums *sums = pass->sums;
@@ -201,13 +191,12 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
 {
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_sums(run, &measure);
-    means_pass pass = {run, normalizer, sums, measure.used};
+    means_pass pass = {run, normalizer, sums};
     rer_job job = {
         .stage = "reading",
-        .from = 0,
         .to = .15,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = sum_block,
         .commit = add_to_sums,
         .context = &pass,
@@ -327,14 +316,13 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
     int32_t present = 0, usable = 0;
     const char *name = run->data->features.name, *labels = run->data->labels.source;
     for (int32_t c = 0; c < run->C; c++) {
-        char quoted[80];
         const char *class = rer_run_class_name(run, c);
         present += moments->n[c] > 0;
         usable += moments->n[c] > 1;
         if (moments->n[c] == 0)
             return rer_fail(error, RER_BAD_INPUT,
                             "%s: every row of class '%s' has NaN or Inf; mend them, or take its labels out", name,
-                            rer_quote(quoted, sizeof quoted, class, (int64_t)strlen(class)));
+                            RER_QUOTED(class));
     }
     labels = labels != NULL ? labels : "labels";
     if (present < 2)
@@ -353,10 +341,7 @@ rer_status rer_check_classes(const rer_class_moments *moments, const rer_run *ru
 
 void rer_class_moments_free(rer_class_moments *moments)
 {
-    free(moments->n);
-    free(moments->mean);
-    free(moments->grand);
-    free(moments->unit);
+    RER_FREE_ALL(moments->n, moments->mean, moments->grand, moments->unit);
     *moments = (rer_class_moments){0};
 }
 
@@ -384,7 +369,6 @@ typedef struct scatter_pass {
     const rer_class_moments *moments;
     rer_row_sample *sample; /* may be NULL */
     double *scatter;        /* may be NULL */
-    int64_t scratch;
 } scatter_pass;
 
 static loaded_block lay_out_loaded(const scatter_pass *pass, rer_scratch *scratch)
@@ -453,7 +437,7 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
     scatter_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     loaded_block *loaded = memory;
     *loaded = lay_out_loaded(pass, &scratch);
     rer_block *block = &loaded->block;
@@ -473,8 +457,7 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
 
 static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const scatter_pass *pass = context;
     const loaded_block *loaded = scratch;
     if (pass->scatter == NULL)
@@ -497,19 +480,18 @@ static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer
 rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
                            const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
 {
-    scatter_pass pass = {run, normalizer, moments, sample, scatter, 0};
+    scatter_pass pass = {run, normalizer, moments, sample, scatter};
     rer_scratch measure = RER_MEASURE;
     int64_t update = 0;
     if (scatter != NULL && (!rer_product(run->D, run->D, &update) || update > INT64_MAX / 16))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many for a covariance", (long long)run->D);
     (void)lay_out_loaded(&pass, &measure);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "fitting",
         .from = .15,
         .to = .45,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = load_for_scatter,
         .commit = add_to_scatter,
         .context = &pass,

@@ -1,6 +1,5 @@
 /* Class sums and, around the class means, the within-class scatter: two passes over the data. */
-#ifndef RER_MOMENTS_H
-#define RER_MOMENTS_H
+#pragma once
 
 #include "fit/row_sample.h"
 
@@ -51,5 +50,3 @@ rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_cl
                            const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
 
 void rer_class_moments_free(rer_class_moments *moments);
-
-#endif

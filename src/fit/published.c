@@ -11,9 +11,6 @@
 #include "run/class_rows.h"
 #include "fit/graph.h"
 
-#include <math.h>
-#include <string.h>
-
 #define BATCH 64
 #define REPORTS 10
 #define REPORTS_RUN 6
@@ -80,9 +77,7 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
         for (int64_t j = 0; j < D; j++)
             constant[j] = descend(mean[j], variance[j], D, steps);
     }
-    free(share);
-    free(mean);
-    free(variance);
+    RER_FREE_ALL(share, mean, variance);
     return status;
 }
 
@@ -120,7 +115,7 @@ static rer_status fit_constants(rer_class_moments *moments, const rer_normalizer
         .from = .15,
         .to = .45,
         .items = run->C,
-        .scratch = rer_gather_scratch(run),
+        .scratch = rer_dataset_scratch(run->data, 1),
         .work = fit_class,
         .context = &pass,
     };

@@ -1,8 +1,7 @@
 /* Arrays of float or of double behind one table, so that what scores rows is written once. Rows are scored in double
  * where they are few beside the features (fewer than 4 D): whitening then magnifies what float rounds off.
  * Values are handed over one by one only where they are rare; all else is a row or a product at a time. */
-#ifndef RER_REAL_H
-#define RER_REAL_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -50,5 +49,3 @@ static inline void *rer_real_at(const rer_real *real, const void *values, int64_
 {
     return (char *)values + i * (int64_t)real->size;
 }
-
-#endif

@@ -8,9 +8,6 @@
 #include "core/random.h"
 #include "run/passes.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE_MOST 5000
 #define SAMPLE_ERRORS (1 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
@@ -71,20 +68,16 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
             made.row[drawn++] = i;
     }
     free(place);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *sample = made;
+    else
         rer_row_sample_free(&made);
-        return status;
-    }
-    *sample = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_row_sample_free(rer_row_sample *sample)
 {
-    free(sample->row);
-    free(sample->x);
-    free(sample->scale);
-    free(sample->code);
+    RER_FREE_ALL(sample->row, sample->x, sample->scale, sample->code);
     *sample = (rer_row_sample){0};
 }
 
@@ -100,12 +93,11 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
         made.code[i] = sample->code[from];
         memcpy(made.x + i * D, sample->x + from * D, (size_t)D * sizeof *made.x);
     }
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *thin = made;
+    else
         rer_row_sample_free(&made);
-        return status;
-    }
-    *thin = made;
-    return RER_OK;
+    return status;
 }
 
 /* ---- their errors ------------------------------------------------------------------------- */
@@ -145,7 +137,6 @@ typedef struct sample_pass {
     const rer_row_sample *sample;
     const rer_run *run;
     float *d2; /* [count, C] */
-    int64_t scratch;
 } sample_pass;
 
 /* A tile [rows, classes] of squared errors, and what the reconstructor needs for them. */
@@ -165,7 +156,7 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     const rer_reconstructor *reconstructor = pass->model->reconstructor;
     int64_t first = item * SAMPLE_BLOCK, C = pass->model->C;
     rer_block block = rer_row_sample_block(sample, first, SAMPLE_BLOCK, pass->model->D);
-    rer_scratch all = rer_scratch_over(memory, pass->scratch), scratch;
+    rer_scratch all = rer_pool_scratch(pass->run->pool, memory), scratch;
     float *tile = lay_out(pass, &all, &scratch);
     reconstructor->prepare(pass->model, pass->run, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
@@ -179,16 +170,15 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
 rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sample *sample, const rer_run *run,
                              rer_error *error)
 {
-    sample_pass pass = {model, sample, run, d2, 0};
+    sample_pass pass = {model, sample, run, d2};
     rer_scratch measure = RER_MEASURE, reconstructor;
     (void)lay_out(&pass, &measure, &reconstructor);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "calibrating",
         .from = .45,
         .to = .5,
         .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = score_sample,
         .context = &pass,
     };

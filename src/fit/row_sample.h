@@ -1,6 +1,5 @@
 /* Sampled rows, kept in memory for what is chosen by the labels seen: a class-stratified random sample. */
-#ifndef RER_ROW_SAMPLE_H
-#define RER_ROW_SAMPLE_H
+#pragma once
 
 #include "fit/model.h"
 
@@ -38,5 +37,3 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
                              rer_error *error);
 /* log of the class sizes, -INFINITY for an empty class; free() it. */
 rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error);
-
-#endif

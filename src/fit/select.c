@@ -11,8 +11,6 @@
 #include "fit/centroid.h"
 #include "fit/label_fit.h"
 
-#include <math.h>
-
 #define GRID 12
 #define CHOICE_LEAST 1000
 #define CHOICE_MOST 5000
@@ -39,7 +37,6 @@ typedef struct shrinkage_round {
     double shrinkage[GRID], fit[GRID]; /* a and F(a) */
     rer_centroid candidate[GRID];
     float *d2[GRID]; /* [rows, C] of each */
-    int64_t scratch; /* of score_sample */
 } shrinkage_round;
 
 /* A tile [rows, classes] of squared errors, and what the centroid needs for them: all candidates the same. */
@@ -75,7 +72,7 @@ static rer_status score_sample(void *context, int64_t item, void *memory, rer_er
     const rer_centroid *candidate = &round->candidate[which];
     rer_block block = rer_row_sample_block(sample, first, RER_BLOCK, round->model->D);
     float *out = round->d2[which] + first * C;
-    rer_scratch all = rer_scratch_over(memory, round->scratch), scratch;
+    rer_scratch all = rer_pool_scratch(round->run->pool, memory), scratch;
     float *tile = lay_out(round, &all, &scratch);
     rer_centroid_prepare(candidate, kernels, &block, true, scratch);
     for (int64_t k = 0; k < C; k += RER_CLASS_TILE) {
@@ -147,7 +144,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE, centroid;
         (void)lay_out(round, &measure, &centroid);
-        scores.scratch = round->scratch = measure.used;
+        scores.scratch = measure.used;
         status = rer_pool_run(pool, &scores, error);
     }
     if (status == RER_OK)

@@ -3,10 +3,6 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 static int by_classes(const void *left, const void *right)
 {
     const rer_confusion *a = left, *b = right;
@@ -26,18 +22,13 @@ static int by_count(const void *left, const void *right)
     return a->b < b->b ? -1 : a->b > b->b;
 }
 
-static bool is_scored(const rer_result *result, int64_t row)
-{
-    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
-}
-
 rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
 {
     rer_confusion *all = NULL;
     int64_t capacity = 0, used = 0, kept = 0;
     for (int64_t row = 0; row < result->N; row++) {
         int32_t predicted = rer_predicted(result, row);
-        if (!is_scored(result, row) || predicted == result->given[row])
+        if (!rer_is_scored(result, row) || predicted == result->given[row])
             continue;
         rer_status status = rer_grow(&all, &capacity, used + 1, sizeof *all, "confused samples", error);
         if (status != RER_OK) {
@@ -107,10 +98,10 @@ static void sum_classes(rer_result *result, int64_t *scored)
         rer_class_summary *class = &result->classes[c];
         class->n++;
         class->n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
-        if (!is_scored(result, row))
+        if (!rer_is_scored(result, row))
             continue;
         scored[c]++;
-        class->chi += rer_chi((double)result->own[row], (double)result->other[row]);
+        class->chi += rer_chi_of(result, row);
         class->own_error += (double)result->own[row];
         class->noise_rate += rer_logistic((double)result->logit[row]);
     }
@@ -153,9 +144,6 @@ rer_status rer_judge_classes(rer_result *result, rer_error *error)
         result->summary.difficulty = rer_difficulty(wrong, scored, predicted, result->C);
         result->summary.transition_entropy = transition_entropy(result, list, count, scored, total);
     }
-    free(list);
-    free(scored);
-    free(most);
-    free(predicted);
+    RER_FREE_ALL(list, scored, most, predicted);
     return status;
 }

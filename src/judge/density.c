@@ -14,8 +14,6 @@
  *   f(x) = 1 / n sum_i phi_h(x - x_i) + phi_h(2 right - x - x_i),   x <= right; 0 beyond */
 #include "judge/judge.h"
 
-#include <math.h>
-
 #define POINTS_PER_H 16 /* sharing out adds (h / 16)^2 / 6 at most to the variance h^2 of a kernel */
 #define REACH 6         /* h; what a kernel has beyond is 1e-9 of it */
 #define POINTS_MOST (1 << 20)
@@ -32,7 +30,7 @@ static double ratio_of(const rer_result *result, int64_t row, const float *flipp
 {
     if (result->given[row] < 0 || isnan(result->own[row]))
         return NAN;
-    return flipped != NULL ? (double)flipped[row] : rer_chi((double)result->own[row], (double)result->other[row]);
+    return flipped != NULL ? (double)flipped[row] : rer_chi_of(result, row);
 }
 
 /* Number, ends (the left one beyond the kernels' reach) and bandwidth; h = 0 where the values do not differ. */
@@ -107,8 +105,7 @@ static rer_status estimate(density *made, const rer_result *result, const float 
         share_out(shares, made, result, flipped);
         convolve(made, shares, kernel, reach);
     }
-    free(shares);
-    free(kernel);
+    RER_FREE_ALL(shares, kernel);
     return status;
 }
 
@@ -158,7 +155,6 @@ rer_status rer_judge_by_density(rer_result *result, const float *flipped, double
         status = estimate(&mistaken, result, flipped, error);
     if (status == RER_OK)
         set_logits(result, &all, &mistaken, eta);
-    free(all.values);
-    free(mistaken.values);
+    RER_FREE_ALL(all.values, mistaken.values);
     return status;
 }

@@ -10,9 +10,6 @@
 #include "score/spreads.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct detail_run {
     rer_result *result;
     const rer_dataset *data;
@@ -29,20 +26,7 @@ void rer_details_free(rer_details *details)
         return;
     for (int32_t g = 0; details->subset_names != NULL && g < details->G; g++)
         free(details->subset_names[g]);
-    free(details->subset_names);
-    free(details->portions);
-    free(details->counts);
-    free(details);
-}
-
-static bool is_scored(const rer_result *result, int64_t row)
-{
-    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
-}
-
-static double chi_of(const rer_result *result, int64_t row)
-{
-    return rer_chi((double)result->own[row], (double)result->other[row]);
+    RER_FREE_ALL(details->subset_names, details->portions, details->counts, details);
 }
 
 /* The portion of a row, -1: none. */
@@ -65,12 +49,12 @@ static void sum_portion_rows(const detail_run *run, rer_portion_kind kind)
     const rer_result *result = run->result;
     rer_portion *portions = run->details->portions + rer_portion_place(run->details, kind, 0);
     for (int64_t row = 0; row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
+        int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g < 0)
             continue;
         portions[g].n++;
         portions[g].n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
-        portions[g].chi += chi_of(result, row);
+        portions[g].chi += rer_chi_of(result, row);
         portions[g].error_rate += rer_predicted(result, row) != result->given[row];
         portions[g].noise_rate += rer_logistic((double)result->logit[row]);
         portions[g].own_error += (double)result->own[row];
@@ -100,7 +84,7 @@ static rer_status sort_by_portion(detail_run *run, rer_portion_kind kind, rer_er
         run->start[kind][g + 1] = next[g] + portions[g].n;
     }
     for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
-        int32_t g = is_scored(result, row) ? portion_of(run, kind, row) : -1;
+        int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g >= 0)
             run->rows[kind][next[g]++] = row;
     }
@@ -149,8 +133,7 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
         details->portions[rer_portion_place(details, RER_BY_SUBSET, g)].difficulty =
             rer_difficulty(wrong, given, predicted, details->C);
     }
-    free(given);
-    free(predicted);
+    RER_FREE_ALL(given, predicted);
     return status;
 }
 
@@ -182,7 +165,7 @@ static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, 
     float *chi = NULL;
     rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++)
-        chi[i] = (float)chi_of(run->result, run->rows[kind][start[0] + i]);
+        chi[i] = (float)rer_chi_of(run->result, run->rows[kind][start[0] + i]);
     if (status == RER_OK)
         status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
                                     (uint64_t)item, error);
@@ -278,8 +261,8 @@ static void find_between(rer_pair_detail *detail, const rer_result *result)
     const rer_pair *pair = &detail->pair;
     for (int64_t row = 0; row < result->N; row++) {
         int32_t c = result->given[row], other = result->suggested[row];
-        if (is_scored(result, row) && ((c == pair->a && other == pair->b) || (c == pair->b && other == pair->a)))
-            keep_between(detail, distance, row, fabs(log(chi_of(result, row))));
+        if (rer_is_scored(result, row) && ((c == pair->a && other == pair->b) || (c == pair->b && other == pair->a)))
+            keep_between(detail, distance, row, fabs(log(rer_chi_of(result, row))));
     }
 }
 
@@ -334,6 +317,8 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
     status = allocate_details(&run, error);
     if (status == RER_OK)
         status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
+    if (status == RER_OK && result->model->span != NULL)
+        status = rer_span_enter(&passes, result->model->span, true, error);
     for (int kind = RER_WHOLE; status == RER_OK && kind <= RER_BY_SUBSET; kind++) {
         sum_portion_rows(&run, (rer_portion_kind)kind);
         status = sort_by_portion(&run, (rer_portion_kind)kind, error);
@@ -348,11 +333,9 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
         set_pair(&run.details->pairs[p], &result->pairs[p], &run.spreads.pairs[p], result);
     rer_run_end(&passes);
     for (int kind = RER_WHOLE; kind <= RER_BY_SUBSET; kind++) {
-        free(run.start[kind]);
-        free(run.rows[kind]);
+        RER_FREE_ALL(run.start[kind], run.rows[kind]);
     }
-    free(run.spreads.sums);
-    free(run.spreads.pairs);
+    RER_FREE_ALL(run.spreads.sums, run.spreads.pairs);
     if (status != RER_OK) {
         rer_details_free(run.details);
         return status;
@@ -387,8 +370,8 @@ rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, i
     if (status != RER_OK)
         return status;
     for (int64_t row = 0; row < result->N; row++)
-        if (is_scored(result, row))
-            ranked[n++] = (rer_ranked){hardest ? -chi_of(result, row) : chi_of(result, row), row};
+        if (rer_is_scored(result, row))
+            ranked[n++] = (rer_ranked){hardest ? -rer_chi_of(result, row) : rer_chi_of(result, row), row};
     rer_sort_ranked(ranked, n);
     *found = rer_max(0, rer_min(count, n));
     for (int64_t i = 0; i < *found; i++)

@@ -6,8 +6,6 @@
  * 0: every row is nearest to its own class. 1: labels carry no information about the features. */
 #include "judge/judge.h"
 
-#include <math.h>
-
 double rer_difficulty(int64_t wrong, const int64_t *given, const int64_t *predicted, int32_t C)
 {
     double n = 0, met = 0;

@@ -3,18 +3,9 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static bool has_ratio(const rer_result *result, int64_t row)
 {
     return result->given[row] >= 0 && !isnan(result->own[row]);
-}
-
-static double chi_of(const rer_result *result, int64_t row)
-{
-    return rer_chi((double)result->own[row], (double)result->other[row]);
 }
 
 /* Mean, variance, skewness and excess kurtosis of chi in (above, up_to]. */
@@ -23,7 +14,7 @@ static rer_moments moments_of_chi(const rer_result *result, double above, double
     rer_moments moments = {0};
     double second = 0, third = 0, fourth = 0;
     for (int64_t row = 0; row < result->N; row++) {
-        double chi = has_ratio(result, row) ? chi_of(result, row) : NAN;
+        double chi = has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
         if (chi > above && chi <= up_to) {
             moments.n++;
             moments.mean += chi;
@@ -32,7 +23,7 @@ static rer_moments moments_of_chi(const rer_result *result, double above, double
     double n = (double)moments.n;
     moments.mean = moments.n > 0 ? moments.mean / n : NAN;
     for (int64_t row = 0; row < result->N; row++) {
-        double chi = has_ratio(result, row) ? chi_of(result, row) : NAN;
+        double chi = has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
         if (chi > above && chi <= up_to) {
             double d = chi - moments.mean;
             second += d * d;
@@ -51,8 +42,8 @@ static double largest_chi(const rer_result *result)
 {
     double largest = 0;
     for (int64_t row = 0; row < result->N; row++)
-        if (has_ratio(result, row) && chi_of(result, row) > largest)
-            largest = chi_of(result, row);
+        if (has_ratio(result, row) && rer_chi_of(result, row) > largest)
+            largest = rer_chi_of(result, row);
     return largest;
 }
 
@@ -115,7 +106,7 @@ static void flag_above(rer_result *result, double threshold, bool on_chi)
     for (int64_t row = 0; row < result->N; row++) {
         if (!has_ratio(result, row))
             continue;
-        double value = on_chi ? chi_of(result, row) : rer_logistic((double)result->logit[row]);
+        double value = on_chi ? rer_chi_of(result, row) : rer_logistic((double)result->logit[row]);
         if (value > threshold) {
             result->flags[row] |= RER_FLAG_ISSUE;
             summary->n_issues++;
@@ -254,7 +245,5 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
         status = rer_judge_outliers(result, &findings->scores, error);
-    if (status == RER_OK)
-        status = add_notes(result, error);
-    return status;
+    return status == RER_OK ? add_notes(result, error) : status;
 }

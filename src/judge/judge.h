@@ -1,6 +1,5 @@
 /* From O(N) errors to answers: probability, noise rate, threshold, flags, classes, pairs. */
-#ifndef RER_JUDGE_H
-#define RER_JUDGE_H
+#pragma once
 
 #include "run/result.h"
 
@@ -42,5 +41,3 @@ rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_r
 
 /* error rate / error rate of chance, 0..1, from rows by given [C] and by nearest class [C]; NaN for none. */
 double rer_difficulty(int64_t wrong, const int64_t *given, const int64_t *predicted, int32_t C);
-
-#endif

@@ -14,9 +14,6 @@
 #include "judge/judge.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <stdlib.h>
-
 #define FAR 4.0
 #define TAIL .03
 #define SAMPLE 16384
@@ -122,7 +119,6 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
         else
             result->outlier_score[row] = NAN;
     }
-    free(scale.removed);
-    free(work);
+    RER_FREE_ALL(scale.removed, work);
     return status;
 }

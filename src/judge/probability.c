@@ -6,8 +6,6 @@
  *              max(1.01, 1 + (1 / chi_rand - 1) / (1 + 10 eta_chi)) */
 #include "judge/judge.h"
 
-#include <math.h>
-
 double rer_noise_rate(double chi0, double chi_rand)
 {
     if (!(chi_rand < 1))

@@ -11,8 +11,6 @@
 #include "source/texts.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 typedef struct named_class {
     const char *name;
@@ -68,9 +66,8 @@ static const named_class *find_class(const application *a, const char *name)
 
 static rer_status fail_at(const application *a, rer_error *error, const char *what, const char *value)
 {
-    char quoted[80];
     return rer_fail(error, RER_BAD_INPUT, "%s: line %lld: %s '%s'", a->table, (long long)a->line, what,
-                    rer_quote(quoted, sizeof quoted, value, (int64_t)strlen(value)));
+                    RER_QUOTED(value));
 }
 
 /* ---- the table's rows ------------------------------------------------------------------------- */
@@ -325,10 +322,7 @@ static rer_status check_files(const rer_apply_files *files, rer_error *error)
 static void free_application(application *a)
 {
     rer_label_file_free(&a->file);
-    free(a->classes);
-    free(a->codes);
-    free(a->weights);
-    free(a->seen);
+    RER_FREE_ALL(a->classes, a->codes, a->weights, a->seen);
     for (int k = 0; k < N_COLUMNS; k++)
         free(a->cell[k]);
 }

@@ -7,9 +7,6 @@
 #include "source/formats.h"
 #include "source/texts.h"
 
-#include <math.h>
-#include <string.h>
-
 /* ---- reading ----------------------------------------------------------------------------- */
 
 void rer_label_file_free(rer_label_file *file)
@@ -33,18 +30,17 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     else if (status == RER_OK)
         status = rer_input_array(&opened.array, &input, error);
     if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_labels_from_texts(&opened.labels, &opened.texts, path, error);
+        status = rer_labels_from_texts(&opened.labels, &opened.texts, error);
     else if (status == RER_OK)
         status = rer_labels_from_array(&opened.labels, &opened.array, error);
     if (status == RER_OK)
         status = rer_copy_text(&opened.labels.source, path, error);
     rer_input_close(&input);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *file = opened;
+    else
         rer_label_file_free(&opened);
-        return status;
-    }
-    *file = opened;
-    return RER_OK;
+    return status;
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -108,9 +104,7 @@ static void put_as_signed(rer_writer *writer, const rer_array *array, const int6
         rer_put_npy_header(writer, 'i', sizeof *out, array->rank, array->shape);
         rer_put_bytes(writer, (const char *)out, N * (int64_t)sizeof *out);
     }
-    free(values);
-    free(out);
-    free(missing);
+    RER_FREE_ALL(values, out, missing);
 }
 
 /* An array's items, as they are, in native byte order. */
@@ -133,9 +127,7 @@ static void put_items(rer_writer *writer, const rer_array *array, const int64_t 
         rer_put_npy_header(writer, kinds[array->dtype], size, array->rank, array->shape);
         rer_put_bytes(writer, rows, bytes);
     }
-    free(items);
-    free(scratch);
-    free(rows);
+    RER_FREE_ALL(items, scratch, rows);
 }
 
 /* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */
@@ -180,21 +172,15 @@ static void put_lines(rer_writer *writer, const rer_texts *texts, const int64_t 
     }
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Labels are written as text (one a line) or as .npy. */
 bool rer_path_is_text_output(const char *path)
 {
-    return rer_path_is_table(path) && !ends_with(path, ".gz");
+    return rer_path_is_table(path) && !rer_path_ends(path, ".gz");
 }
 
 rer_status rer_label_file_check(const char *out, rer_error *error)
 {
-    if (!rer_path_is_text_output(out) && !ends_with(out, ".npy") && strncmp(out, "/dev/", 5) != 0)
+    if (!rer_path_is_text_output(out) && !rer_path_ends(out, ".npy") && strncmp(out, "/dev/", 5) != 0)
         return rer_fail(error, RER_BAD_USAGE, "%s: labels are written as .npy, .csv, .tsv or .txt; name it so", out);
     return RER_OK;
 }

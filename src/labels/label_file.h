@@ -1,6 +1,5 @@
 /* Files of labels, in and out, in whatever form they are. */
-#ifndef RER_LABEL_FILE_H
-#define RER_LABEL_FILE_H
+#pragma once
 
 #include "source/labels.h"
 
@@ -26,5 +25,3 @@ rer_status rer_label_file_write(const char *out, rer_label_file *file, const int
 
 /* Whether a name is that of a text (.csv, .tsv, .txt), and not of an array. */
 bool rer_path_is_text_output(const char *path);
-
-#endif

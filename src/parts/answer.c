@@ -1,8 +1,6 @@
 /* Answers of a part, where its rows are: the same passes over its blocks. */
 #include "parts/parts.h"
 
-#include <string.h>
-
 /* A part with all that a pass needs. */
 typedef struct working {
     const rer_part *part;
@@ -158,12 +156,11 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
     free(bytes);
     if (status == RER_OK && (made->C != work->run.C || made->D != work->run.D))
         status = rer_fail(error, RER_BAD_INPUT, "a task's model has other classes or features than the task");
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *model = made;
+    else
         rer_model_free(made);
-        return status;
-    }
-    *model = made;
-    return RER_OK;
+    return status;
 }
 
 /* A part's scores: freed by free_scores. */
@@ -176,14 +173,8 @@ typedef struct score_answer {
 static void free_scores(score_answer *answer)
 {
     rer_scores *scores = &answer->scores;
-    free(scores->own);
-    free(scores->other);
-    free(scores->nearest);
-    free(scores->logit);
-    free(scores->margin);
-    free(scores->removed);
-    free(scores->flipped);
-    free(answer->blocks);
+    RER_FREE_ALL(scores->own, scores->other, scores->nearest, scores->logit, scores->margin, scores->removed,
+                 scores->flipped, answer->blocks);
 }
 
 static rer_status make_scores(score_answer *answer, const working *work, rer_error *error)
@@ -243,9 +234,7 @@ static void free_near(near_task *task)
 {
     rer_near_free(&task->near);
     rer_normalizer_free(&task->normalizer);
-    free(task->center);
-    free(task->share);
-    free(task->doubted);
+    RER_FREE_ALL(task->center, task->share, task->doubted);
 }
 
 static rer_status read_asking(near_task *task, const working *work, rer_error *error)

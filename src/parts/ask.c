@@ -2,8 +2,6 @@
  * the answers in as they come. */
 #include "parts/parts.h"
 
-#include <string.h>
-
 #define WRONG_ANSWER "; is it an answer to this task?"
 
 /* What a pass collects; one of its members is used. */
@@ -224,8 +222,7 @@ static rer_status ask_scores(rer_scores *scores, rer_ratio_sums *sums, const rer
     }
     for (int64_t block = 0; status == RER_OK && block < rer_run_blocks(run); block++)
         rer_ratio_sums_add(sums, &collected.blocks[block]);
-    free(collected.blocks);
-    free(packed);
+    RER_FREE_ALL(collected.blocks, packed);
     rer_tensors_free(task);
     return status;
 }
@@ -248,8 +245,7 @@ static rer_status take_near(void *taker, const rer_message *message, rer_error *
     if (status == RER_OK)
         rer_near_merge(near, list, trusted);
     collected->rows += rows;
-    free(list);
-    free(trusted);
+    RER_FREE_ALL(list, trusted);
     rer_tensors_free(tensors);
     return status;
 }
@@ -311,12 +307,11 @@ rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, 
     status = rer_copy_text(&made->features.name, "features", error);
     if (status == RER_OK)
         status = rer_dataset_set_labels(made, labels, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *data = made;
+    else
         rer_dataset_free(made);
-        return status;
-    }
-    *data = made;
-    return RER_OK;
+    return status;
 }
 
 const rer_passes rer_passes_apart = {

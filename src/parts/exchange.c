@@ -1,10 +1,6 @@
 /* Tasks and answers as named arrays: writing, checked reading, merging. */
 #include "parts/parts.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Sums are exchanged between processes of one version only: another may sum differently. */
 #define FORMAT "rer part " RER_VERSION
 

@@ -8,8 +8,7 @@
  *
  * Both are named arrays (core/tensors.h) in memory. ask.c makes tasks and takes answers, where the
  * analysis runs; answer.c makes answers, where the rows are; exchange.c has what both need. */
-#ifndef RER_PARTS_H
-#define RER_PARTS_H
+#pragma once
 
 #include "core/tensors.h"
 #include "fit/moments.h"
@@ -70,5 +69,3 @@ typedef struct rer_scatter_answer {
 void rer_exchange_put_scatter(rer_tensors *tensors, const rer_scatter_answer *answer);
 void rer_exchange_get_scatter(rer_scatter_answer *answer, rer_tensors *tensors);
 void rer_scatter_answer_free(rer_scatter_answer *answer);
-
-#endif

@@ -4,8 +4,6 @@
  * spread as one alone. Three spreads fill the bar. */
 #include "report/gallery.h"
 
-#include <math.h>
-
 typedef struct bar_chart {
     rer_gallery *gallery;
     const rer_run *run;
@@ -73,9 +71,6 @@ rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error 
         if (status == RER_OK)
             set_bars(&b, i, x);
     }
-    free(b.mean);
-    free(b.scale);
-    free(x);
-    free(scratch);
+    RER_FREE_ALL(b.mean, b.scale, x, scratch);
     return status;
 }

@@ -5,9 +5,6 @@
  * 3. Grid and ticks, then bands and bars, lines, points, reference lines, legend. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 enum {
     LETTER = 7,       /* width of a letter of 12 pixels, about */
     LINE_HEIGHT = 18, /* of labels and legend */
@@ -225,13 +222,7 @@ static void put_y_ticks(const rer_plot *p)
 
 static void put_slanted(const rer_plot *p, double x, const char *name)
 {
-    double y = p->bottom + 14;
-    rer_put(p->writer, "<text class=\"x tick name end\" transform=\"translate(");
-    rer_put_pixel(p->writer, x + 4);
-    rer_put(p->writer, " ");
-    rer_put_pixel(p->writer, y);
-    rer_put(p->writer, ") rotate(-38)\">");
-    rer_put_cut(p->writer, name, RER_NAME_MAX);
+    rer_put_turned(p->writer, "x tick name end", x + 4, p->bottom + 14, -38, name, RER_NAME_MAX);
     rer_put(p->writer, "<title>");
     rer_put_html(p->writer, name);
     rer_put(p->writer, "</title></text>\n");
@@ -267,10 +258,7 @@ static void put_axes(const rer_plot *p)
     rer_put_label(writer, "x axis-title middle", (p->left + p->right) / 2, p->height - 8, chart->x.title, 90);
     if (chart->y.title == NULL)
         return;
-    rer_put(writer, "<text class=\"y axis-title middle\" transform=\"translate(14 ");
-    rer_put_pixel(writer, (p->top + p->bottom) / 2);
-    rer_put(writer, ") rotate(-90)\">");
-    rer_put_cut(writer, chart->y.title, 60);
+    rer_put_turned(writer, "y axis-title middle", 14, (p->top + p->bottom) / 2, -90, chart->y.title, 60);
     rer_put(writer, "</text>\n");
 }
 

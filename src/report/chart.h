@@ -18,8 +18,7 @@
  * Series are told apart by the shape of their points and by dashes too, not by colour alone. A number
  * that cannot be shown (NaN, infinite, not above 0 on a log axis, outside the range that was given) is left
  * out: a line breaks there. */
-#ifndef RER_CHART_H
-#define RER_CHART_H
+#pragma once
 
 #include "core/writer.h"
 
@@ -100,5 +99,3 @@ void rer_chart_widen(double *low, double *high);
 /* A number with a fixed count of decimals and commas between thousands, a dash for NaN; the same in
  * every locale. */
 const char *rer_fixed_text(char text[RER_CHART_TEXT], double value, int decimals);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files that draw charts share. */
-#ifndef RER_CHART_DRAW_H
-#define RER_CHART_DRAW_H
+#pragma once
 
 #include "report/chart.h"
 
@@ -30,6 +29,9 @@ void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
 int64_t rer_text_length(const char *text); /* characters */
 /* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */
 void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most);
+/* The start of a text that is turned around its place; the caller puts what else is in it, and </text>. */
+void rer_put_turned(rer_writer *writer, const char *class, double x, double y, int degrees, const char *text,
+                    int64_t most);
 /* <svg ...>, outside of pages with what makes a file of its own, and its end. */
 void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description);
 void rer_svg_end(rer_writer *writer);
@@ -58,5 +60,3 @@ void rer_plot_rectangle(const rer_plot *p, int color, double x1, double y1, doub
 void rer_plot_shape(const rer_plot *p, int color, double x, double y, double r);
 void rer_plot_class(const rer_plot *p, const char *mark, int color, const char *more); /* class="mark cN more" */
 void rer_plot_point(const rer_plot *p, double x, double y);                            /* "x y" */
-
-#endif

@@ -1,8 +1,6 @@
 /* The marks of a chart: lines and bands, points and whiskers, bars, histograms. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-
 enum { MARKED_MAX = 60 }; /* points of a line that get a mark each */
 
 int rer_plot_color(const rer_chart *chart, int i)

@@ -1,9 +1,6 @@
 /* What charts share: scales, round ticks, numbers and labels as text, the frame of a file. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 extern const char rer_chart_css[];
 
 /* ---- scales and ticks ------------------------------------------------------------------------- */
@@ -265,6 +262,17 @@ void rer_put_label(rer_writer *writer, const char *class, double x, double y, co
         rer_put(writer, "</title>");
     }
     rer_put(writer, "</text>\n");
+}
+
+void rer_put_turned(rer_writer *writer, const char *class, double x, double y, int degrees, const char *text,
+                    int64_t most)
+{
+    rer_puts(writer, "<text class=\"", class, "\" transform=\"translate(");
+    rer_put_pixel(writer, x);
+    rer_put(writer, " ");
+    rer_put_pixel(writer, y);
+    rer_put_format(writer, ") rotate(%d)\">", degrees);
+    rer_put_cut(writer, text, most);
 }
 
 void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description)

@@ -6,19 +6,13 @@
  * that the two come as close as they can. Chains joined while the share is at least BLOCK_SHARE are a block. */
 #include "report/page.h"
 
-#include <math.h>
-#include <string.h>
-
 #define BLOCK_SHARE 0.05
 
 /* ---- distributions of errors ------------------------------------------------------------------ */
 
 void rer_class_errors_free(rer_class_errors *errors)
 {
-    free(errors->low);
-    free(errors->high);
-    free(errors->moments);
-    free(errors->counts);
+    RER_FREE_ALL(errors->low, errors->high, errors->moments, errors->counts);
     *errors = (rer_class_errors){0};
 }
 
@@ -162,8 +156,7 @@ static rer_status join(chains *s, int32_t a, int32_t b, bool is_block, rer_error
         if (is_block) /* the most confused pairs come first: until now every chain is one block */
             s->block[y->member[i]] = s->block[a];
     }
-    free(x->member);
-    free(y->member);
+    RER_FREE_ALL(x->member, y->member);
     *x = (chain){joined, x->count + y->count};
     *y = (chain){0};
     return RER_OK;
@@ -235,10 +228,6 @@ rer_status rer_class_order(int32_t *order, int32_t *block, const rer_result *res
         write_order(order, block, &s, n);
     for (int32_t i = 0; s.list != NULL && i < n; i++)
         free(s.list[i].member);
-    free(s.list);
-    free(s.of);
-    free(s.block);
-    free(place);
-    free(pairs);
+    RER_FREE_ALL(s.list, s.of, s.block, place, pairs);
     return status;
 }

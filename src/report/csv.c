@@ -80,8 +80,7 @@ void rer_put_duplicates(rer_writer *writer, const void *what, int which)
         put_label(writer, result, result->given[order[i]]);
         rer_csv_end(writer);
     }
-    free(place);
-    free(order);
+    RER_FREE_ALL(place, order);
 }
 
 void rer_put_classes(rer_writer *writer, const void *what, int which)

@@ -7,8 +7,6 @@
 #include "report/report.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 #define EXTREMES 50
 
 /* ---- portions --------------------------------------------------------------------------------- */

@@ -6,8 +6,6 @@
 #include "core/random.h"
 #include "report/gallery.h"
 
-#include <math.h>
-
 enum { PER_CLASS_MAX = 128, PER_CLASS_MIN = 4, CANDIDATES_MAX = 1280 };
 
 #define NUMBERS_MAX ((int64_t)1 << 24) /* of all candidates together */
@@ -124,47 +122,50 @@ static void find_nearest(const pool_of_examples *p, const float *x, int32_t c, i
     }
 }
 
-static rer_status compare_suspect(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status compare_suspect(void *context, int64_t item, void *memory, rer_error *error)
 {
     const pool_of_examples *p = context;
     const rer_result *result = p->result;
     int64_t row = p->gallery->suspects[item], *out = p->gallery->examples + item * 2 * RER_EXAMPLES;
-    void *cursor = scratch;
-    float *x = rer_carve(&cursor, p->run->D * (int64_t)sizeof *x);
-    rer_status status = rer_dataset_rows_read(p->run->data, row, 1, x, cursor, error);
+    rer_scratch scratch = rer_pool_scratch(p->run->pool, memory);
+    rer_raw_rows raw = rer_raw_rows_take(p->run, 1, &scratch);
+    rer_status status = rer_dataset_rows_read(p->run->data, row, 1, raw.x, raw.reading, error);
     if (status != RER_OK)
         return status;
-    to_unit_length(p->run, x);
-    find_nearest(p, x, result->given[row], row, out);
-    find_nearest(p, x, rer_suggested(result, row), row, out + RER_EXAMPLES);
+    to_unit_length(p->run, raw.x);
+    find_nearest(p, raw.x, result->given[row], row, out);
+    find_nearest(p, raw.x, rer_suggested(result, row), row, out + RER_EXAMPLES);
     return RER_OK;
 }
 
 rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, const rer_run *run, rer_error *error)
 {
     pool_of_examples p = {.result = result, .run = run, .gallery = gallery};
-    int64_t row_scratch = rer_dataset_scratch(run->data, 1) + 64;
-    rer_status status = RER_OK;
     if (gallery->n_suspects == 0)
         return RER_OK;
-    status = find_slots(&p, error);
+    rer_status status = find_slots(&p, error);
     if (status == RER_OK)
         status = draw(&p, error);
     if (status == RER_OK)
         status = rer_allocate(&p.x, p.n_slots * p.K * run->D, sizeof *p.x, "examples", error);
-    rer_job read = {.stage = "reading examples", .from = 1, .to = 1, .items = p.n_slots * p.K, .scratch = row_scratch};
-    rer_job compare = {.stage = "comparing suspects", .from = 1, .to = 1, .items = gallery->n_suspects};
-    read.work = read_candidate;
-    compare.work = compare_suspect;
-    read.context = compare.context = &p;
-    compare.scratch = row_scratch + run->D * (int64_t)sizeof(float) + 64;
+    rer_job read = {.stage = "reading examples",
+                    .from = 1,
+                    .to = 1,
+                    .items = p.n_slots * p.K,
+                    .scratch = rer_dataset_scratch(run->data, 1),
+                    .work = read_candidate,
+                    .context = &p};
+    rer_job compare = {.stage = "comparing suspects",
+                       .from = 1,
+                       .to = 1,
+                       .items = gallery->n_suspects,
+                       .scratch = rer_raw_rows_scratch(run, 1),
+                       .work = compare_suspect,
+                       .context = &p};
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &read, error);
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &compare, error);
-    free(p.slot);
-    free(p.list);
-    free(p.count);
-    free(p.x);
+    RER_FREE_ALL(p.slot, p.list, p.count, p.x);
     return status;
 }

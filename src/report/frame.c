@@ -3,9 +3,6 @@
 #include "core/options.h"
 #include "report/report.h"
 
-#include <math.h>
-#include <string.h>
-
 extern const char rer_frame_css[], rer_frame_css_sha256[], rer_chart_css[], rer_chart_css_sha256[];
 extern const char rer_frame_js[], rer_frame_js_sha256[];
 

@@ -27,8 +27,7 @@
  * All texts are escaped here: give them as they are. The page carries a Content-Security-Policy that
  * allows its own styles and scripts by their hashes, and pictures inside the page; nothing else. Tables
  * can be sorted by their headings, and every section is in the navigation. */
-#ifndef RER_FRAME_H
-#define RER_FRAME_H
+#pragma once
 
 #include "report/chart.h"
 
@@ -100,5 +99,3 @@ typedef struct rer_study {        /* what a study's page ends with */
 } rer_study;
 /* How to repeat it, and in the footer what it was made from. */
 void rer_frame_end_study(rer_writer *writer, const rer_frame *frame, const rer_study *study);
-
-#endif

@@ -3,21 +3,12 @@
 #include "source/texts.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 enum { SUSPECTS_MIN = 100, SUSPECTS_MAX = 5000, TEXT_MIN = 80, TEXT_MAX = 800 };
 
 void rer_gallery_free(rer_gallery *gallery)
 {
-    free(gallery->suspects);
-    free(gallery->examples);
-    free(gallery->classes);
-    free(gallery->samples);
-    free(gallery->outliers);
-    free(gallery->rows);
-    free(gallery->bars);
+    RER_FREE_ALL(gallery->suspects, gallery->examples, gallery->classes, gallery->samples, gallery->outliers,
+                 gallery->rows, gallery->bars);
     rer_thumbnails_free(&gallery->thumbnails);
     rer_texts_free(&gallery->texts);
     *gallery = (rer_gallery){0};
@@ -94,7 +85,7 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
             gallery->samples[i] = -1;
         for (int64_t row = 0; row < result->N; row++) {
             int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
-            double chi = rer_chi((double)result->own[row], (double)result->other[row]);
+            double chi = rer_chi_of(result, row);
             if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
                 continue;
             int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
@@ -103,8 +94,7 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
                    row, -chi);
         }
     }
-    free(keys);
-    free(place);
+    RER_FREE_ALL(keys, place);
     return status;
 }
 
@@ -214,8 +204,7 @@ static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int6
     if (status == RER_OK)
         status = place_texts(gallery, &read, order, room, error);
     rer_texts_free(&read);
-    free(order);
-    free(rows);
+    RER_FREE_ALL(order, rows);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* Which rows report.html shows, and what it shows of them: the suspects, clean examples to compare them
  * with, and the easiest and hardest samples of classes. O(rows shown), never O(N) of pictures. */
-#ifndef RER_GALLERY_H
-#define RER_GALLERY_H
+#pragma once
 
 #include "report/thumbnails.h"
 #include "run/result.h"
@@ -45,5 +44,3 @@ rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, 
 /* bars.c: fills gallery->bars: each feature relative to its mean and spread over the rows shown, neighbouring
  * features taken together where there are more than RER_BARS_MAX. */
 rer_status rer_gallery_bars(rer_gallery *gallery, const rer_run *run, rer_error *error);
-
-#endif

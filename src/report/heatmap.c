@@ -1,9 +1,6 @@
 /* Heat maps: one rectangle for each cell with a value, the larger the darker. */
 #include "report/chart_draw.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { NAME_MAX = 24, LETTER = 7, LABELLED_MAX = 60 };
 
 typedef struct grid {
@@ -58,12 +55,8 @@ static void put_names(const grid *g)
         rer_put_label(g->writer, "y tick name end", g->left - 7, g->top + ((double)i + .5) * g->cell_height + 4,
                       map->y.names[i], NAME_MAX);
     for (int64_t i = 0; map->x.names != NULL && i < map->columns && map->columns <= LABELLED_MAX; i++) {
-        rer_put(g->writer, "<text class=\"x tick name\" transform=\"translate(");
-        rer_put_pixel(g->writer, g->left + ((double)i + .5) * g->cell_width + 3);
-        rer_put(g->writer, " ");
-        rer_put_pixel(g->writer, g->top - 8);
-        rer_put(g->writer, ") rotate(-38)\">");
-        rer_put_cut(g->writer, map->x.names[i], NAME_MAX);
+        rer_put_turned(g->writer, "x tick name", g->left + ((double)i + .5) * g->cell_width + 3, g->top - 8, -38,
+                       map->x.names[i], NAME_MAX);
         rer_put(g->writer, "<title>");
         rer_put_html(g->writer, map->x.names[i]);
         rer_put(g->writer, "</title></text>\n");
@@ -117,10 +110,7 @@ void rer_heatmap_put(rer_writer *writer, const rer_heatmap *map)
     rer_put_label(writer, "x axis-title middle", (g.left + g.right) / 2, map->title != NULL ? 42 : 16, map->x.title,
                   90);
     if (map->y.title != NULL) {
-        rer_put(writer, "<text class=\"y axis-title middle\" transform=\"translate(14 ");
-        rer_put_pixel(writer, (g.top + g.bottom) / 2);
-        rer_put(writer, ") rotate(-90)\">");
-        rer_put_cut(writer, map->y.title, 60);
+        rer_put_turned(writer, "y axis-title middle", 14, (g.top + g.bottom) / 2, -90, map->y.title, 60);
         rer_put(writer, "</text>\n");
     }
     put_names(&g);

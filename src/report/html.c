@@ -4,9 +4,6 @@
  * scripts by their hashes, and pictures inside the file; everything that users wrote is escaped. */
 #include "report/page.h"
 
-#include <math.h>
-#include <string.h>
-
 extern const char rer_report_css[], rer_report_css_sha256[];
 extern const char rer_report_js[], rer_report_js_sha256[], rer_decisions_js[], rer_decisions_js_sha256[];
 extern const char rer_review_js[], rer_review_js_sha256[], rer_classes_js[], rer_classes_js_sha256[];

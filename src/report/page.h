@@ -1,6 +1,5 @@
 /* report.html: the parts that html.c puts together. Failures stick to the writer. */
-#ifndef RER_PAGE_H
-#define RER_PAGE_H
+#pragma once
 
 #include "report/frame.h"
 #include "report/gallery.h"
@@ -46,5 +45,3 @@ void rer_class_errors_free(rer_class_errors *errors);
  * number of the group that order[i] belongs to, groups from 0 on one after the other. */
 rer_status rer_class_order(int32_t *order, int32_t *block, const rer_result *result, const int32_t *classes, int32_t n,
                            rer_error *error);
-
-#endif

@@ -2,8 +2,6 @@
  * the details where they were asked for. */
 #include "report/page.h"
 
-#include <string.h>
-
 enum { DRAWN_MAX = 40, NAME_LIST_MAX = 40, GROUPS_MAX = 500 };
 
 /* values [n, n] in `order`: share of the row's class that is nearest to the column's. */

@@ -4,9 +4,6 @@
 #include "core/json.h"
 #include "source/texts.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { PAIRS_MAX = 20000, CHOICES_MAX = 20000 };
 
 const char *rer_page_value(const rer_page *page, int32_t c)
@@ -171,8 +168,7 @@ static void put_matrix(rer_json *json, const rer_page *page, const listed *list)
         put_integers(json, "blocks", block, n);
         put_pairs(json, page, list);
     }
-    free(order);
-    free(block);
+    RER_FREE_ALL(order, block);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------- */
@@ -292,6 +288,5 @@ void rer_page_data(const rer_page *page)
         rer_json_end(&json);
         rer_put(page->writer, "</script>\n");
     }
-    free(list.place);
-    free(list.class);
+    RER_FREE_ALL(list.place, list.class);
 }

@@ -3,9 +3,6 @@
 #include "report/page.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { BINS = 70, STEPS = 36, STEP_ROWS = 5, SAMPLED_MAX = 40000 };
 
 typedef struct scored {
@@ -38,7 +35,7 @@ static rer_status draw_rows(scored **rows, int64_t *count, const rer_result *res
 static void count_bins(double *counts, const rer_result *result, double low, double high, bool flagged)
 {
     for (int64_t row = 0; row < result->N; row++) {
-        double chi = rer_chi((double)result->own[row], (double)result->other[row]);
+        double chi = rer_chi_of(result, row);
         bool is_counted = result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(chi);
         if (!is_counted || ((result->flags[row] & RER_FLAG_ISSUE) != 0) != flagged)
             continue;

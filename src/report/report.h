@@ -1,6 +1,5 @@
 /* The files of an analysis: samples.csv, classes.csv, summary.json, report.html, and those of the details. */
-#ifndef RER_REPORT_H
-#define RER_REPORT_H
+#pragma once
 
 #include "core/files.h"
 #include "run/result.h"
@@ -27,5 +26,3 @@ rer_putter rer_put_distribution;
 
 /* The present value of the option called `name`, "" where there is none. */
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size);
-
-#endif

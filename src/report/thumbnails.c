@@ -7,10 +7,6 @@
 #include "report/thumbnails.h"
 #include "embed/hog.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #include <webp/encode.h>
 
 enum { TRIED = 24, LOSSLESS_SIDE = 40, SIDE_MIN = 28 };
@@ -26,8 +22,7 @@ void rer_thumbnails_free(rer_thumbnails *thumbnails)
 {
     for (int64_t i = 0; thumbnails->bytes != NULL && i < thumbnails->count; i++)
         free(thumbnails->bytes[i]);
-    free(thumbnails->bytes);
-    free(thumbnails->size);
+    RER_FREE_ALL(thumbnails->bytes, thumbnails->size);
     *thumbnails = (rer_thumbnails){0};
 }
 
@@ -176,8 +171,7 @@ static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side,
 {
     *thumbnails = (rer_thumbnails){.count = count, .side = side};
     const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
 }
 
 /* Which pictures are missing, and why the first of them is. */

@@ -1,6 +1,5 @@
 /* Small pictures of rows, as WebP in memory. */
-#ifndef RER_THUMBNAILS_H
-#define RER_THUMBNAILS_H
+#pragma once
 
 #include "core/pool.h"
 #include "source/dataset.h"
@@ -28,5 +27,3 @@ void rer_thumbnails_free(rer_thumbnails *thumbnails);
 /* One picture, area-resized, as WebP: without loss where it was small already. free() the bytes. */
 rer_status rer_thumbnail_encode(uint8_t **bytes, int64_t *size, const rer_picture *picture, int64_t side,
                                 rer_error *error);
-
-#endif

@@ -1,8 +1,6 @@
 /* The files of a result, in one folder or one by one. */
 #include "report/report.h"
 
-#include <string.h>
-
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size)
 {
     text[0] = 0;

@@ -25,12 +25,11 @@ rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_
         if (rer_run_has_label(run, row))
             made.rows[next[run->given[row]]++] = row;
     free(next);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *classes = made;
+    else
         rer_class_rows_free(&made);
-        return status;
-    }
-    *classes = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed)
@@ -42,14 +41,8 @@ void rer_class_rows_shuffle(rer_class_rows *classes, int64_t seed)
 
 void rer_class_rows_free(rer_class_rows *classes)
 {
-    free(classes->start);
-    free(classes->rows);
+    RER_FREE_ALL(classes->start, classes->rows);
     *classes = (rer_class_rows){0};
-}
-
-int64_t rer_gather_scratch(const rer_run *run)
-{
-    return rer_dataset_scratch(run->data, 1);
 }
 
 rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *normalizer, const int64_t *rows,

@@ -1,6 +1,5 @@
 /* The rows of each class, for reconstructors that look at one class at a time. */
-#ifndef RER_CLASS_ROWS_H
-#define RER_CLASS_ROWS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -21,10 +20,6 @@ static inline int64_t rer_class_size(const rer_class_rows *classes, int32_t c)
     return classes->start[c + 1] - classes->start[c];
 }
 
-/* Bytes of scratch that rer_gather_rows needs. */
-int64_t rer_gather_scratch(const rer_run *run);
-/* x [count, D]: the given rows, normalised (unit length too). */
+/* x [count, D]: the given rows, normalised (unit length too). Scratch as reading one row needs it. */
 rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *normalizer, const int64_t *rows,
                            int64_t count, void *scratch, rer_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Difficulty in detail: what rer_result_detail keeps with a result. */
-#ifndef RER_DETAILS_H
-#define RER_DETAILS_H
+#pragma once
 
 #include "run/result.h"
 
@@ -31,5 +30,3 @@ static inline const int64_t *rer_portion_counts(const rer_details *details, int6
 {
     return details->counts + (place * RER_SIDES + side) * RER_BINS;
 }
-
-#endif

@@ -1,8 +1,6 @@
 /* Normalisation of rows: unit length (unit, whiten), per-feature range (minmax), or none. */
 #include "run/normalize.h"
 
-#include <math.h>
-
 double rer_normalize_row(const rer_normalizer *normalizer, float *x, int64_t D, double sum_squares)
 {
     /* One feature at unit length would be a bare sign. */
@@ -38,7 +36,6 @@ rer_status rer_normalizer_set_range(rer_normalizer *normalizer, const float *low
 
 void rer_normalizer_free(rer_normalizer *normalizer)
 {
-    free(normalizer->low);
-    free(normalizer->factor);
+    RER_FREE_ALL(normalizer->low, normalizer->factor);
     *normalizer = (rer_normalizer){.kind = normalizer->kind};
 }

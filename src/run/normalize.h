@@ -1,6 +1,5 @@
 /* How rows are scaled before anything is fitted (--normalize). */
-#ifndef RER_NORMALIZE_H
-#define RER_NORMALIZE_H
+#pragma once
 
 #include "core/core.h"
 #include "core/options.h"
@@ -18,5 +17,3 @@ double rer_normalize_row(const rer_normalizer *normalizer, float *x, int64_t D, 
 rer_status rer_normalizer_set_range(rer_normalizer *normalizer, const float *low, const float *high, int64_t D,
                                     rer_error *error);
 void rer_normalizer_free(rer_normalizer *normalizer);
-
-#endif

@@ -1,7 +1,6 @@
 /* The passes over all rows of a run. Where rows lie is their business alone: here (rer_passes_here, score/passes.c), or
  * in parts on other machines (rer_passes_apart, parts/ask.c). */
-#ifndef RER_PASSES_H
-#define RER_PASSES_H
+#pragma once
 
 #include "core/output.h"
 #include "run/run.h"
@@ -28,5 +27,3 @@ typedef struct rer_passes {
                        rer_error *error);
     bool reads_rows; /* single rows can be read when they are needed; else they are fetched by `scatter` */
 } rer_passes;
-
-#endif

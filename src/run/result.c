@@ -4,9 +4,7 @@
 #include "run/details.h"
 #include "stats/order.h"
 
-#include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
 {
@@ -54,20 +52,9 @@ void rer_result_free(rer_result *result)
 {
     if (result == NULL)
         return;
-    free(result->given);
-    free(result->suggested);
-    free(result->proposed);
-    free(result->own);
-    free(result->other);
-    free(result->logit);
-    free(result->looks.row);
-    free(result->looks.near);
-    free(result->looks.nearness);
-    free(result->outlier_score);
-    free(result->duplicate);
-    free(result->flags);
-    free(result->classes);
-    free(result->pairs);
+    RER_FREE_ALL(result->given, result->suggested, result->proposed, result->own, result->other, result->logit,
+                 result->looks.row, result->looks.near, result->looks.nearness, result->outlier_score,
+                 result->duplicate, result->flags, result->classes, result->pairs);
     for (int32_t c = 0; result->names != NULL && c < result->C; c++)
         free(result->names[c]);
     free(result->names);
@@ -177,7 +164,7 @@ rer_sample rer_sample_of(const rer_result *result, int64_t row)
         return sample;
     }
     sample.own_error = (double)result->own[row];
-    sample.chi = rer_chi(result->own[row], result->other[row]);
+    sample.chi = rer_chi_of(result, row);
     sample.mistakenness = rer_logistic(logit);
     sample.label_score = rer_logistic(-logit);
     return sample;
@@ -202,7 +189,7 @@ static bool is_less(const rer_result *result, int64_t a, int64_t b)
 {
     if (result->logit[a] != result->logit[b])
         return result->logit[a] < result->logit[b];
-    double chi_a = rer_chi(result->own[a], result->other[a]), chi_b = rer_chi(result->own[b], result->other[b]);
+    double chi_a = rer_chi_of(result, a), chi_b = rer_chi_of(result, b);
     return chi_a != chi_b ? chi_a < chi_b : a > b;
 }
 

@@ -1,6 +1,5 @@
 /* What an analysis leaves: O(N) numbers, O(C) summaries, and the model. */
-#ifndef RER_RESULT_H
-#define RER_RESULT_H
+#pragma once
 
 #include "core/notes.h"
 #include "core/options.h"
@@ -54,6 +53,11 @@ rer_sample rer_sample_of(const rer_result *result, int64_t row);
 /* own / other: 1 where both are 0, RER_CHI_MAX at most, NaN where one is missing. */
 double rer_chi(double own, double other);
 
+static inline double rer_chi_of(const rer_result *result, int64_t row)
+{
+    return rer_chi((double)result->own[row], (double)result->other[row]);
+}
+
 /* So many of the judged labels are the share. */
 static inline int64_t rer_labels_of(const rer_summary *summary, double share)
 {
@@ -62,6 +66,12 @@ static inline int64_t rer_labels_of(const rer_summary *summary, double share)
 }
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };
+
+/* Has a label and an error under it. */
+static inline bool rer_is_scored(const rer_result *result, int64_t row)
+{
+    return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
+}
 
 /* What is suggested for a row: by the second look or another detector where there is something, else the nearest class
  * other than the given one. */
@@ -76,5 +86,3 @@ static inline int32_t rer_predicted(const rer_result *result, int64_t row)
     bool keeps_label = result->given[row] >= 0 && result->own[row] <= result->other[row];
     return keeps_label ? result->given[row] : result->suggested[row];
 }
-
-#endif

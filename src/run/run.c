@@ -1,9 +1,6 @@
 /* Blocks of rows, read and normalised. */
 #include "run/run.h"
 
-#include <math.h>
-#include <string.h>
-
 rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
                          const rer_options *options, const rer_progress *progress, rer_error *error)
 {
@@ -21,6 +18,7 @@ rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *g
         .given = given,
         .N = data->N,
         .D = data->D,
+        .columns = data->D,
         .C = C,
     };
     rer_status status = rer_allocate(&run->invalid, data->N, sizeof *run->invalid, "invalid rows", error);
@@ -31,6 +29,9 @@ void rer_run_end(rer_run *run)
 {
     rer_pool_close(run->pool);
     free(run->invalid);
+    if (run->view != NULL)
+        free(run->view->features.owned);
+    free(run->view);
     *run = (rer_run){0};
 }
 
@@ -39,23 +40,42 @@ int64_t rer_run_blocks(const rer_run *run)
     return (run->N + RER_BLOCK - 1) / RER_BLOCK;
 }
 
+rer_raw_rows rer_raw_rows_take(const rer_run *run, int64_t count, rer_scratch *scratch)
+{
+    rer_raw_rows rows = {.x = rer_take(scratch, count * run->D, sizeof *rows.x)};
+    rows.reading = rer_take(scratch, rer_dataset_scratch(run->data, count), 1);
+    return rows;
+}
+
+int64_t rer_raw_rows_scratch(const rer_run *run, int64_t count)
+{
+    rer_scratch measure = RER_MEASURE;
+    (void)rer_raw_rows_take(run, count, &measure);
+    return measure.used;
+}
+
 rer_block rer_block_take(const rer_run *run, rer_scratch *scratch)
 {
     int64_t rows = rer_min(RER_BLOCK, run->N);
-    rer_block block = {0};
-    block.x = rer_take(scratch, rows * run->D, sizeof *block.x);
+    rer_raw_rows raw = rer_raw_rows_take(run, rows, scratch);
+    rer_block block = {.x = raw.x, .reading = raw.reading};
     block.scale = rer_take(scratch, rows, sizeof *block.scale);
     block.square = rer_take(scratch, rows, sizeof *block.square);
     block.code = rer_take(scratch, rows, sizeof *block.code);
-    block.reading = rer_take(scratch, rer_dataset_scratch(run->data, rows), 1);
     return block;
+}
+
+static rer_block lay_out(const rer_run *run, rer_scratch *scratch)
+{
+    (void)rer_take(scratch, 1, sizeof(rer_block));
+    return rer_block_take(run, scratch);
 }
 
 int64_t rer_block_scratch(const rer_run *run)
 {
-    rer_scratch scratch = RER_MEASURE;
-    (void)rer_block_take(run, &scratch);
-    return scratch.used;
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(run, &measure);
+    return measure.used;
 }
 
 static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t i, rer_error *error)
@@ -73,11 +93,10 @@ static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t
 }
 
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
-                          void *cursor, rer_error *error)
+                          rer_error *error)
 {
-    int64_t bytes = rer_block_scratch(run);
-    rer_scratch scratch = rer_scratch_over(rer_carve(cursor, bytes), bytes);
-    *block = rer_block_take(run, &scratch);
+    rer_scratch scratch = rer_pool_scratch(run->pool, block);
+    *block = lay_out(run, &scratch);
     return rer_block_read(block, run, normalizer, item, error);
 }
 

@@ -1,10 +1,8 @@
 /* What the stages share while one analysis runs, and the blocks that flow through them. */
-#ifndef RER_RUN_H
-#define RER_RUN_H
+#pragma once
 
 #include "backend/backend.h"
 #include "core/pool.h"
-#include "core/scratch.h"
 #include "run/normalize.h"
 #include "source/dataset.h"
 
@@ -25,7 +23,9 @@ typedef struct rer_run {
     const bool *fitted;              /* [N] rows that the model was fitted on, NULL: every labelled one */
     const int32_t *groups;           /* [N] rows of one group are left out together, -1: alone; NULL: each alone */
     int64_t N, D;
+    int64_t columns; /* of the rows as they came: D, but in their span (run/span.h) */
     int32_t C;
+    rer_dataset *view; /* the data in their span, NULL: as they came */
     int64_t first_row; /* place of row 0 in the whole data set, where the data is a part of one */
 } rer_run;
 
@@ -72,15 +72,20 @@ static inline bool rer_block_has_seen(const rer_block *block, int64_t i)
 }
 
 int64_t rer_run_blocks(const rer_run *run);
+/* `count` rows as they are read. */
+typedef struct rer_raw_rows {
+    float *x;      /* [count, D] */
+    void *reading; /* what reading them needs */
+} rer_raw_rows;
+rer_raw_rows rer_raw_rows_take(const rer_run *run, int64_t count, rer_scratch *scratch);
+int64_t rer_raw_rows_scratch(const rer_run *run, int64_t count); /* bytes that takes */
 /* A block with room for its rows. */
 rer_block rer_block_take(const rer_run *run, rer_scratch *scratch);
 /* Reads and normalises block `item`. A row with NaN or Inf is an error or, with --drop-invalid, gets the code
  * RER_INVALID_ROW and its mark in run->invalid. */
 rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error);
-/* Both, in memory carved from *cursor, and the bytes that takes. */
+/* Both, as a step of the pool for which that is all: *block is the start of its scratch, where a commit finds it. */
 int64_t rer_block_scratch(const rer_run *run);
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
-                          void *cursor, rer_error *error);
-
-#endif
+                          rer_error *error);

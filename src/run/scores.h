@@ -1,6 +1,5 @@
 /* What scoring leaves of each row, O(N), and of all together. */
-#ifndef RER_SCORES_H
-#define RER_SCORES_H
+#pragma once
 
 #include "core/core.h"
 
@@ -21,5 +20,3 @@ typedef struct rer_ratio_sums {
     double chi0, chi_rand; /* sums of own / rest and best / rest */
     double own, best, second;
 } rer_ratio_sums;
-
-#endif

@@ -1,7 +1,6 @@
 /* Rows of unit length in eight bits, to pass over those that are too far from a row without computing how far.
  * The products that count are computed in float: what is found does not depend on this. */
-#ifndef RER_COARSE_ROWS_H
-#define RER_COARSE_ROWS_H
+#pragma once
 
 #include "run/run.h"
 
@@ -31,5 +30,3 @@ void rer_coarse_free(rer_coarse_rows *coarse);
 void rer_coarse_bounds(const rer_coarse_rows *coarse, float *most, const int64_t *asking, int64_t first, int64_t n);
 /* Where the bound of a product is lower than this, the product in float is lower than `bar`. */
 float rer_coarse_bar(const rer_coarse_rows *coarse, float bar);
-
-#endif

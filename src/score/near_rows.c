@@ -73,14 +73,15 @@ static rer_status load_block(void *context, int64_t item, void *scratch, rer_err
     const near_pass *pass = context;
     const rer_run *run = pass->run;
     int64_t D = run->D;
-    rer_block block;
-    rer_status status = rer_block_load(&block, run, pass->witnesses->normalizer, pass->first + item, &scratch, error);
-    for (int64_t i = 0; status == RER_OK && i < block.count; i++) {
+    rer_block *block = scratch;
+    rer_status status = rer_block_load(block, run, pass->witnesses->normalizer, pass->first + item, error);
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         int64_t at = item * RER_BLOCK + i;
-        bool witness = is_witness(pass, block.code[i], block.first + i);
-        pass->code[at] = witness ? block.code[i] : -1;
+        bool witness = is_witness(pass, block->code[i], block->first + i);
+        pass->code[at] = witness ? block->code[i] : -1;
         if (witness)
-            rer_near_unit(pass->x + at * D, block.x + i * D, block.scale[i], pass->witnesses->center, D, run->kernels);
+            rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D,
+                          run->kernels);
     }
     return status;
 }

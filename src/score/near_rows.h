@@ -1,6 +1,5 @@
 /* The rows nearest to some rows, class by class: exact, streamed, O(rows asked for) memory. See near_rows.c. */
-#ifndef RER_NEAR_ROWS_H
-#define RER_NEAR_ROWS_H
+#pragma once
 
 #include "core/neighbor.h"
 #include "run/run.h"
@@ -42,5 +41,3 @@ rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
 /* Takes what was found elsewhere in. */
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted);
-
-#endif

@@ -5,8 +5,6 @@
 
 #include "run/result.h"
 
-#include <math.h>
-
 rer_row_errors rer_row_errors_none(void)
 {
     return (rer_row_errors){.nearest = {INFINITY, INFINITY, -1, -1, 0}, .own = NAN};

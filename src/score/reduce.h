@@ -1,6 +1,5 @@
 /* A row's errors under all classes, reduced as they come to what the ratios need. */
-#ifndef RER_REDUCE_H
-#define RER_REDUCE_H
+#pragma once
 
 #include "backend/backend.h"
 #include "run/scores.h"
@@ -19,5 +18,3 @@ void rer_row_errors_take(rer_row_errors *row, float *d2, int32_t first, int32_t 
 /* Adds a row whose errors under all C classes have been taken in; none without an own error. */
 void rer_ratio_sums_add_row(rer_ratio_sums *sums, const rer_row_errors *row, int32_t C);
 void rer_ratio_sums_add(rer_ratio_sums *sums, const rer_ratio_sums *more);
-
-#endif

@@ -9,10 +9,6 @@
 #include "fit/row_sample.h"
 #include "run/result.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 typedef struct score_pass {
     const rer_model *model;
     const rer_run *run;
@@ -22,7 +18,6 @@ typedef struct score_pass {
     rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
     rer_output *errors;     /* NULL: not wanted */
     float *log_n;           /* [C] */
-    int64_t scratch;
 } score_pass;
 
 /* A worker's scratch, itself at the head of it. */
@@ -176,7 +171,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
 {
     const score_pass *pass = context;
     const rer_model *model = pass->model;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     score_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     rer_block *block = &parts->block;
@@ -232,13 +227,12 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
         return status;
     rer_scratch measure = RER_MEASURE;
     (void)lay_out(pass, &measure);
-    pass->scratch = measure.used;
     rer_job job = {
         .stage = "scoring",
         .from = pass->left_out ? .5 : 0,
         .to = pass->left_out ? .78 : .97,
         .items = rer_run_blocks(pass->run),
-        .scratch = pass->scratch,
+        .scratch = measure.used,
         .work = score_block,
         .commit = commit_block,
         .context = pass,

@@ -1,6 +1,5 @@
 /* Errors of all rows under all classes, reduced as they are made to O(N) numbers and a few sums. */
-#ifndef RER_SCORE_H
-#define RER_SCORE_H
+#pragma once
 
 #include "run/passes.h"
 #include "score/reduce.h"
@@ -18,5 +17,3 @@ rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const re
                             bool left_out, rer_error *error);
 
 extern const rer_passes rer_passes_here;
-
-#endif

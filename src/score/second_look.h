@@ -1,6 +1,5 @@
 /* A second look at the rows that matter, against the rows next to them. See second_look.c. */
-#ifndef RER_SECOND_LOOK_H
-#define RER_SECOND_LOOK_H
+#pragma once
 
 #include "channel/calibrate.h"
 #include "run/result.h"
@@ -9,5 +8,3 @@
 /* Fills result->looks, and improves logit and the suggestion of those rows. The rows were scored before. */
 rer_status rer_second_look(rer_result *result, const rer_calibration *calibration, const rer_model *model,
                            const rer_run *run, rer_error *error);
-
-#endif

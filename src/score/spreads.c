@@ -7,9 +7,6 @@
 
 #include "score/reduce.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct spread_pass {
     const rer_model *model;
     const rer_run *run;
@@ -22,7 +19,6 @@ typedef struct spread_pass {
     int n_pairs;
     int32_t *partner_start; /* [C + 1] pairs of each class: */
     int32_t *partner_pair;  /* [2 n_pairs] */
-    int64_t scratch;
 } spread_pass;
 
 /* A worker's own, added up in block order. */
@@ -156,7 +152,7 @@ static rer_status spread_block(void *context, int64_t item, void *memory, rer_er
 {
     const spread_pass *pass = context;
     const rer_model *model = pass->model;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     spread_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     clear_sums(pass, parts);
@@ -198,8 +194,7 @@ static void commit_pairs(rer_pair_sums *sums, const rer_pair_sums *more)
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const spread_pass *pass = context;
     const spread_scratch *parts = memory;
     rer_spreads *spreads = pass->spreads;
@@ -257,20 +252,18 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
         rer_scratch measure = RER_MEASURE;
         pass.is_second = second == 1;
         (void)lay_out(&pass, &measure);
-        pass.scratch = measure.used;
         rer_job job = {
             .stage = "distributions",
             .from = .97 + .01 * second,
             .to = .98 + .01 * second,
             .items = rer_run_blocks(run),
-            .scratch = pass.scratch,
+            .scratch = measure.used,
             .work = spread_block,
             .commit = commit_block,
             .context = &pass,
         };
         status = rer_pool_run(run->pool, &job, error);
     }
-    free(pass.partner_start);
-    free(pass.partner_pair);
+    RER_FREE_ALL(pass.partner_start, pass.partner_pair);
     return status;
 }

@@ -1,7 +1,6 @@
 /* How errors are distributed, by class and by group of rows; and what pairs of classes would gain from
  * being one. Two passes over the data. */
-#ifndef RER_SPREADS_H
-#define RER_SPREADS_H
+#pragma once
 
 #include "run/details.h"
 #include "fit/model.h"
@@ -30,5 +29,3 @@ typedef struct rer_spreads {
  * no part. subset [N]: of each row, -1: none; may be NULL. own [N]: their errors. */
 rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_pairs, const int32_t *subset, int32_t G,
                             const float *own, const rer_model *model, const rer_run *run, rer_error *error);
-
-#endif

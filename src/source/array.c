@@ -6,8 +6,6 @@
 #include "backend/backend.h"
 #include "source/formats.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define HOST_IS_BIG (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
@@ -16,8 +14,7 @@ void rer_array_close(rer_array *array)
 {
     if (array->name == NULL)
         return; /* never opened: the descriptor is not ours */
-    free(array->name);
-    free(array->owned);
+    RER_FREE_ALL(array->name, array->owned);
     if (array->fd >= 0)
         (void)close(array->fd);
     *array = (rer_array){.fd = -1};

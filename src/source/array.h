@@ -1,8 +1,7 @@
 /* An array somewhere: in memory, or in a file at an offset. Every reader ends in one of these:
  * formats that cannot be read in place (gz, csv, compressed members) are decoded once into
  * memory or, past RER_SPOOL_MAX bytes, into an unlinked temporary file. */
-#ifndef RER_ARRAY_H
-#define RER_ARRAY_H
+#pragma once
 
 #include "core/core.h"
 
@@ -36,6 +35,7 @@ void rer_texts_free(rer_texts *texts);
  * "-" (spooled); by content where the name does not say. */
 rer_status rer_array_open(rer_array *array, const char *path, rer_error *error);
 bool rer_path_is_table(const char *path); /* .csv .tsv .txt, also with .gz */
+bool rer_path_ends(const char *path, const char *ending);
 
 /* An array over the caller's memory. */
 rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error);
@@ -53,14 +53,7 @@ rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, 
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error);
 
-/* A table of numbers (CSV, TSV; header or not). With a label column (a name of the header, or a
- * 1-based number) that column goes to `labels` and the rest to `array` (float32 [N, D]; a value out of
- * its range becomes Inf). */
-rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
-                          rer_error *error);
 /* One text a row, from any array of integers or texts or a one-column table (or `column` of it).
  * A first line is taken for a header where the table then has `expected` rows; expected < 0: no
  * header. Invalid UTF-8 is an error. */
 rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column, int64_t expected, rer_error *error);
-
-#endif

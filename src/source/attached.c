@@ -54,20 +54,28 @@ rer_status rer_dataset_check(const rer_dataset *data, rer_error *error)
 {
     if (data == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no data set is given");
+    const struct {
+        int64_t count; /* 0: nothing is attached */
+        const char *what;
+    } attached[] = {{data->labels.N, "labels"},
+                    {data->subsets.N, "subsets"},
+                    {data->groups.N, "groups"},
+                    {data->ids.count, "ids"},
+                    {data->images.array.shape[0], "pictures"},
+                    {data->images.paths.count, "pictures"},
+                    {data->texts.kept.count, "texts"}};
     rer_status status = RER_OK;
-    if (data->labels.codes != NULL)
-        status = check_count(data, data->labels.N, "labels", error);
-    if (status == RER_OK && data->subsets.codes != NULL)
-        status = check_count(data, data->subsets.N, "subsets", error);
-    if (status == RER_OK && data->groups.codes != NULL)
-        status = check_count(data, data->groups.N, "groups", error);
-    if (status == RER_OK && data->ids.count > 0)
-        status = check_count(data, data->ids.count, "ids", error);
-    if (status == RER_OK && data->images.array.name != NULL)
-        status = check_count(data, data->images.array.shape[0], "pictures", error);
-    if (status == RER_OK && data->images.paths.count > 0)
-        status = check_count(data, data->images.paths.count, "pictures", error);
-    if (status == RER_OK && data->texts.kept.count > 0)
-        status = check_count(data, data->texts.kept.count, "texts", error);
+    for (int i = 0; status == RER_OK && i < RER_COUNT(attached); i++)
+        if (attached[i].count > 0)
+            status = check_count(data, attached[i].count, attached[i].what, error);
     return status == RER_OK ? check_classes(data, error) : status;
+}
+
+rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
+{
+    rer_status status = rer_dataset_check(data, error);
+    if (status == RER_OK && data->labels.codes == NULL)
+        status = rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
+                          data->features.name);
+    return status;
 }

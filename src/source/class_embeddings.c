@@ -2,8 +2,6 @@
 #include "source/dataset.h"
 #include "source/formats.h"
 
-#include <math.h>
-
 rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error)
 {
     int64_t C = data->labels.C, D = rer_array_columns(array), values = 0;

@@ -2,9 +2,6 @@
 #include "source/csv_rows.h"
 #include "source/texts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct column {
     const rer_input *input;
     const char *wanted;      /* name or number of the column, or NULL: the only one */
@@ -46,7 +43,7 @@ const char *rer_texts_list(const rer_texts *texts, char *buffer, int64_t size)
 /* Which column is wanted, once the first row is complete. */
 static rer_status decide(column *c, rer_error *error)
 {
-    char list[500], quoted[60];
+    char list[500];
     int64_t columns = c->first.texts.count;
     c->decided = true;
     if (c->wanted == NULL && columns == 1)
@@ -67,8 +64,8 @@ static rer_status decide(column *c, rer_error *error)
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: has no column '%s'; its first row is %s, or give a number from 1 to "
                         "%lld",
-                        c->input->name, rer_quote(quoted, sizeof quoted, c->wanted, (int64_t)strlen(c->wanted)),
-                        rer_texts_list(&c->first.texts, list, sizeof list), (long long)columns);
+                        c->input->name, RER_QUOTED(c->wanted), rer_texts_list(&c->first.texts, list, sizeof list),
+                        (long long)columns);
     return RER_OK;
 }
 

@@ -2,7 +2,6 @@
 #include "source/csv_rows.h"
 
 #include <csv.h>
-#include <string.h>
 
 #define CHUNK (1 << 16)
 

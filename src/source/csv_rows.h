@@ -1,6 +1,5 @@
 /* The cells of a CSV or TSV text, one after the other (RFC 4180, read by libcsv). */
-#ifndef RER_CSV_ROWS_H
-#define RER_CSV_ROWS_H
+#pragma once
 
 #include "source/formats.h"
 
@@ -22,5 +21,3 @@ rer_status rer_csv_read(const rer_input *input, char delimiter, const rer_csv_ha
 char rer_csv_texts_delimiter(const rer_input *input);
 /* For numbers: the same where the name says so, else what the first line has: tab, comma or space. */
 rer_status rer_csv_numbers_delimiter(const rer_input *input, char *delimiter, rer_error *error);
-
-#endif

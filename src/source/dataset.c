@@ -4,7 +4,6 @@
 #include "source/texts.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,9 +74,7 @@ static rer_status describe(rer_dataset *data, const rer_options *options, rer_er
     data->N = array->shape[0];
     data->D = rer_array_columns(array);
     rer_status status = array->rank > 2 ? set_pictures(data, options, error) : RER_OK;
-    if (status == RER_OK)
-        status = features_checksum(&data->features_checksum, array, error);
-    return status;
+    return status == RER_OK ? features_checksum(&data->features_checksum, array, error) : status;
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */
@@ -98,7 +95,7 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     else if (status == RER_OK)
         status = rer_input_array(&data->features, &input, error);
     if (status == RER_OK && column != NULL)
-        status = rer_labels_from_texts(&data->labels, &labels, files->features, error);
+        status = rer_labels_from_texts(&data->labels, &labels, error);
     rer_texts_free(&labels);
     rer_input_close(&input);
     return status;
@@ -112,7 +109,7 @@ static rer_status read_labels(rer_labels *labels, rer_input *input, const char *
     if (input->format == RER_TEXT) {
         status = rer_input_texts(&texts, input, column, N, error);
         if (status == RER_OK)
-            status = rer_labels_from_texts(labels, &texts, input->name, error);
+            status = rer_labels_from_texts(labels, &texts, error);
     } else {
         status = rer_input_array(&array, input, error);
         if (status == RER_OK)
@@ -355,12 +352,11 @@ rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *na
         status = open_raw(&wrapped, view, &available, error);
     if (status == RER_OK)
         status = rer_array_check(&wrapped, available, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *array = wrapped;
+    else
         rer_array_close(&wrapped);
-        return status;
-    }
-    *array = wrapped;
-    return RER_OK;
+    return status;
 }
 
 /* One value for each row of the data; replaces `labels` where all is well. */
@@ -483,12 +479,10 @@ void rer_dataset_free(rer_dataset *data)
     rer_labels_free(&data->groups);
     rer_array_close(&data->pred_probs);
     rer_texts_free(&data->ids);
-    free(data->origin);
-    free(data->class_embeddings);
+    RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
-    free(data->inputs);
-    free(data);
+    RER_FREE_ALL(data->inputs, data);
 }
 
 /* ---- for people -------------------------------------------------------------------------- */
@@ -546,12 +540,4 @@ rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, in
     rer_row_texts_free(&data->texts);
     data->texts.kept = copied;
     return RER_OK;
-}
-
-rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
-{
-    if (data->labels.codes != NULL)
-        return RER_OK;
-    return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                    data->features.name);
 }

@@ -1,6 +1,5 @@
 /* A data set: features as an array, labels as class numbers. */
-#ifndef RER_DATASET_H
-#define RER_DATASET_H
+#pragma once
 
 #include "core/pool.h"
 #include "embed/hog.h"
@@ -36,6 +35,8 @@ struct rer_dataset {
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
 rer_status rer_dataset_check(const rer_dataset *data, rer_error *error);
+/* The same, and that it has labels. */
+rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error);
 /* The same, for a data set that a result of N rows was made from. */
 rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error *error);
 /* Whether these can be the user's own probabilities [N, C]. */
@@ -44,8 +45,6 @@ rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_ar
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
-/* Fails where the data set has no labels. */
-rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error);
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error);
 
@@ -55,5 +54,3 @@ bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by 
 /* Sets data->class_embeddings from an array [C, D], or from the file that holds it. */
 rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error);
 rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The file formats behind rer_array_open, one file each, and what they share. */
-#ifndef RER_FORMATS_H
-#define RER_FORMATS_H
+#pragma once
 
 #include "source/spool.h"
 
@@ -21,7 +20,9 @@ rer_status rer_input_open(rer_input *input, const char *path, rer_error *error);
 void rer_input_close(rer_input *input);
 /* The array in any input that is no text; takes over the input's bytes. */
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error);
-/* The table in a text: see rer_table_open. */
+/* The table of numbers in a text (CSV, TSV; header or not). With a label column (a name of the header, or a
+ * 1-based number) that column goes to `labels` and the rest to `array` (float32 [N, D]; a value out of
+ * its range becomes Inf). */
 rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input *input, const char *label_column,
                            rer_error *error);
 /* One text a row of any input: see rer_texts_open. */
@@ -46,5 +47,3 @@ void rer_array_take(rer_array *array, rer_bytes *bytes);
 const char *rer_shape_text(char *buffer, int32_t rank, const int64_t *shape);
 const char *rer_dtype_name(rer_dtype dtype);
 int32_t rer_dtype_size(rer_dtype dtype); /* bytes, 0 for texts */
-
-#endif

@@ -10,8 +10,7 @@
  *     hdf5_chunks.c  the chunks, decoded in the order of rows
  *     hdf5_texts.c   texts of variable length
  *     hdf5.c         all of it, as a reader of arrays */
-#ifndef RER_HDF5_H
-#define RER_HDF5_H
+#pragma once
 
 #include "source/formats.h"
 
@@ -138,5 +137,3 @@ void rer_h5_decode(rer_h5 *h5, const rer_h5_set *set, rer_bytes *data);
 
 /* Replaces an array of references, whose items begin at `offset`, by the texts that they lead to. */
 void rer_h5_texts(rer_h5 *h5, rer_array *array, const rer_bytes *items, int64_t offset, rer_bytes *data);
-
-#endif

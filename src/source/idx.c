@@ -1,8 +1,6 @@
 /* IDX, the format of MNIST: two zero bytes, a type, a rank, big-endian sizes, big-endian items. */
 #include "source/formats.h"
 
-#include <stdio.h>
-
 static bool idx_dtype(unsigned char code, rer_dtype *dtype)
 {
     switch (code) {

@@ -4,8 +4,6 @@
 #include "source/texts.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #define DEPTH_MAX 32 /* folders within folders */
@@ -24,27 +22,12 @@ bool rer_images_are_there(const rer_images *images)
 
 /* ---- folders ---------------------------------------------------------------------------------- */
 
-static bool has_ending(const char *name, const char *ending)
-{
-    size_t length = strlen(name), tail = strlen(ending);
-    if (length <= tail)
-        return false;
-    for (size_t i = 0; i < tail; i++) {
-        char c = name[length - tail + i];
-        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != ending[i])
-            return false;
-    }
-    return true;
-}
-
 static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-
-enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
 
 static bool is_picture_name(const char *name)
 {
-    for (int i = 0; i < N_ENDINGS; i++)
-        if (name[0] != '.' && has_ending(name, endings[i]))
+    for (int i = 0; i < RER_COUNT(endings); i++)
+        if (name[0] != '.' && rer_path_ends(name, endings[i]))
             return true;
     return false;
 }
@@ -59,76 +42,49 @@ static rer_status join(char **out, const char *folder, const char *name, rer_err
     return status;
 }
 
-static int by_text(const void *a, const void *b)
+static int is_shown(const struct dirent *entry)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return entry->d_name[0] != '.';
 }
 
-/* Names in a folder, sorted by bytes, as one allocation each. */
-typedef struct name_list {
-    char **list;
-    int64_t count, capacity;
-} name_list;
-
-static void free_names(name_list *names)
+static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
-    for (int64_t i = 0; i < names->count; i++)
-        free(names->list[i]);
-    free(names->list);
+    return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static rer_status add_name(name_list *names, const char *name, rer_error *error)
+static bool is_folder(const char *path)
 {
-    rer_status status =
-        rer_grow(&names->list, &names->capacity, names->count + 1, sizeof *names->list, "file names", error);
-    if (status == RER_OK)
-        status = rer_copy_text(&names->list[names->count], name, error);
-    if (status == RER_OK)
-        names->count++;
-    return status;
-}
-
-static rer_status list_folder(name_list *files, name_list *folders, const char *folder, rer_error *error)
-{
-    rer_status status = RER_OK;
-    DIR *stream = opendir(folder);
-    if (stream == NULL)
-        return rer_fail_errno(error, "%s: the folder cannot be read", folder);
-    for (struct dirent *entry; status == RER_OK && (entry = readdir(stream)) != NULL;) {
-        char *path = NULL;
-        struct stat found;
-        if (entry->d_name[0] == '.')
-            continue;
-        status = join(&path, folder, entry->d_name, error);
-        if (status == RER_OK && is_picture_name(entry->d_name))
-            status = add_name(files, path, error);
-        else if (status == RER_OK && stat(path, &found) == 0 && S_ISDIR(found.st_mode))
-            status = add_name(folders, path, error);
-        free(path);
-    }
-    (void)closedir(stream);
-    if (files->count > 0)
-        qsort(files->list, (size_t)files->count, sizeof *files->list, by_text);
-    if (folders->count > 0)
-        qsort(folders->list, (size_t)folders->count, sizeof *folders->list, by_text);
-    return status;
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
 /* All pictures below a folder: its own in the order of their names, then those of its folders. */
 static rer_status walk(rer_texts_builder *paths, const char *folder, int depth, rer_error *error)
 {
-    name_list files = {0}, folders = {0};
+    struct dirent **entries = NULL;
     rer_status status = RER_OK;
     if (depth > DEPTH_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%s: folders within folders more than %d deep: a circle of links?",
                         folder, DEPTH_MAX);
-    status = list_folder(&files, &folders, folder, error);
-    for (int64_t i = 0; i < files.count && status == RER_OK; i++)
-        status = rer_texts_add(paths, files.list[i], (int64_t)strlen(files.list[i]), error);
-    for (int64_t i = 0; i < folders.count && status == RER_OK; i++)
-        status = walk(paths, folders.list[i], depth + 1, error);
-    free_names(&files);
-    free_names(&folders);
+    int count = scandir(folder, &entries, is_shown, by_bytes);
+    if (count < 0)
+        return rer_fail_errno(error, "%s: the folder cannot be read", folder);
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count && status == RER_OK; i++) {
+            bool is_picture = is_picture_name(entries[i]->d_name);
+            char *path = NULL;
+            if (is_picture != (pass == 0))
+                continue;
+            status = join(&path, folder, entries[i]->d_name, error);
+            if (status == RER_OK && is_picture)
+                status = rer_texts_add(paths, path, (int64_t)strlen(path), error);
+            else if (status == RER_OK && is_folder(path))
+                status = walk(paths, path, depth + 1, error);
+            free(path);
+        }
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
     return status;
 }
 
@@ -145,7 +101,7 @@ static rer_status add_named(rer_texts_builder *paths, const char *folder, const 
     rer_status status = join(&path, folder, id, error);
     if (status != RER_OK)
         return status;
-    for (int i = 0; i < N_ENDINGS && status == RER_OK && longer == NULL && !is_file(path); i++) {
+    for (int i = 0; i < RER_COUNT(endings) && status == RER_OK && longer == NULL && !is_file(path); i++) {
         status = rer_allocate(&longer, (int64_t)strlen(path) + 8, 1, "a path", error);
         if (status == RER_OK)
             (void)snprintf(longer, strlen(path) + 8, "%s%s", path, endings[i]);
@@ -157,8 +113,7 @@ static rer_status add_named(rer_texts_builder *paths, const char *folder, const 
     const char *found = longer != NULL ? longer : path;
     if (status == RER_OK)
         status = rer_texts_add(paths, found, (int64_t)strlen(found), error);
-    free(longer);
-    free(path);
+    RER_FREE_ALL(longer, path);
     return status;
 }
 
@@ -194,12 +149,11 @@ static rer_status open_folder(rer_images *images, const char *folder, int64_t N,
 
 static rer_status check_files(const rer_texts *paths, const char *list, rer_error *error)
 {
-    char quoted[200];
     for (int64_t row = 0; row < paths->count; row++) {
         const char *path = rer_text(paths, row);
         if (!is_file(path))
             return rer_fail(error, RER_BAD_INPUT, "%s: names '%s' for row %lld (from 0), which is no file", list,
-                            rer_quote(quoted, sizeof quoted, path, (int64_t)strlen(path)), (long long)row);
+                            RER_QUOTED(path), (long long)row);
     }
     return RER_OK;
 }
@@ -260,9 +214,8 @@ rer_status rer_images_open(rer_images *images, const char *path, int64_t N, cons
     rer_images opened = {.array = {.fd = -1}};
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
-    struct stat found;
     rer_status status = RER_OK;
-    if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
+    if (is_folder(path)) {
         status = open_folder(&opened, path, N, ids, error);
     } else {
         status = rer_input_open(&input, path, error);

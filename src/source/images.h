@@ -1,6 +1,5 @@
 /* The picture of each row, for people to look at: from a folder, a list of files, or an array. */
-#ifndef RER_IMAGES_H
-#define RER_IMAGES_H
+#pragma once
 
 #include "source/array.h"
 #include "source/picture.h"
@@ -23,5 +22,3 @@ bool rer_images_are_there(const rer_images *images);
 rer_status rer_images_read(rer_picture *picture, const rer_images *images, int64_t row, int64_t side, rer_error *error);
 /* The same from an array of pictures. */
 rer_status rer_picture_of_row(rer_picture *picture, const rer_array *array, int64_t row, rer_error *error);
-
-#endif

@@ -4,29 +4,24 @@
  * nothing fits. */
 #include "source/formats.h"
 
-#include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 static bool ends_with(const char *text, size_t length, const char *end)
 {
-    size_t n = strlen(end);
-    if (length < n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        char c = text[length - n + i];
-        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != end[i])
-            return false;
-    }
-    return true;
+    size_t tail = strlen(end);
+    return length >= tail && strncasecmp(text + length - tail, end, tail) == 0;
+}
+
+bool rer_path_ends(const char *path, const char *ending)
+{
+    return ends_with(path, strlen(path), ending);
 }
 
 /* Whether the name has this ending, with .gz after it or not. */
 static bool has_ending(const char *path, const char *ending)
 {
-    size_t length = strlen(path);
-    if (ends_with(path, length, ".gz"))
-        length -= 3;
-    return ends_with(path, length, ending);
+    return ends_with(path, strlen(path) - (rer_path_ends(path, ".gz") ? 3 : 0), ending);
 }
 
 bool rer_path_is_table(const char *path)
@@ -114,19 +109,17 @@ rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
     }
     if (status == RER_OK)
         status = find_format(&opened, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *input = opened;
+    else
         rer_input_close(&opened);
-        return status;
-    }
-    *input = opened;
-    return RER_OK;
+    return status;
 }
 
 void rer_input_close(rer_input *input)
 {
     rer_bytes_close(&input->bytes);
-    free(input->file);
-    free(input->name);
+    RER_FREE_ALL(input->file, input->name);
     *input = RER_NO_INPUT;
 }
 

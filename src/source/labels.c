@@ -6,14 +6,11 @@
 #include "source/labels.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 #define BLOCK 8192 /* rows */
 
 void rer_labels_free(rer_labels *labels)
 {
-    free(labels->source);
-    free(labels->codes);
+    RER_FREE_ALL(labels->source, labels->codes);
     rer_texts_free(&labels->names);
     rer_texts_free(&labels->values);
     *labels = (rer_labels){0};
@@ -28,13 +25,6 @@ typedef struct distinct {
     uint64_t *hash; /* [count] */
     int64_t *key;   /* [count] the integer, or the first row with this text */
 } distinct;
-
-static void distinct_free(distinct *set)
-{
-    free(set->slot);
-    free(set->hash);
-    free(set->key);
-}
 
 /* splitmix64's finalizer. It is one to one, so integers are equal where their hashes are. */
 static uint64_t mix(uint64_t x)
@@ -185,8 +175,7 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
     sorted.texts = (rer_texts){0};
 done:
     rer_texts_free(&sorted.texts);
-    free(names);
-    free(class_of);
+    RER_FREE_ALL(names, class_of);
     return status;
 }
 
@@ -211,48 +200,43 @@ static rer_status number_integers(distinct *set, int32_t *codes, const rer_array
     return status;
 }
 
-static rer_status labels_from_integers(rer_labels *labels, const rer_array *array, rer_error *error)
+static rer_status number_texts(distinct *set, int32_t *codes, const rer_texts *texts, rer_error *error)
 {
-    distinct set = {0};
-    rer_texts_builder names = {0};
-    int32_t *codes = NULL; /* [N] */
-    char text[RER_INTEGER_TEXT];
-    rer_status status = rer_allocate(&codes, array->shape[0], sizeof *codes, "labels", error);
-    if (status == RER_OK)
-        status = number_integers(&set, codes, array, error);
-    for (int64_t i = 0; i < set.count && status == RER_OK; i++) {
-        int64_t length = rer_integer_text(text, set.key[i], array->dtype == RER_U64);
-        status = rer_texts_add(&names, text, length, error);
-    }
-    if (status == RER_OK)
-        status = finish(labels, array->shape[0], codes, &names.texts, error);
-    if (status != RER_OK)
-        free(codes);
-    rer_texts_free(&names.texts);
-    distinct_free(&set);
+    rer_status status = RER_OK;
+    for (int64_t i = 0; i < texts->count && status == RER_OK; i++)
+        status = number_of(set, text_hash(rer_text(texts, i)), i, texts, &codes[i], error);
     return status;
 }
 
-rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, const char *name, rer_error *error)
+/* Of texts or, where there are none, of an array of integers. */
+static rer_status make_labels(rer_labels *labels, const rer_texts *texts, const rer_array *array, rer_error *error)
 {
     distinct set = {0};
     rer_texts_builder names = {0};
     int32_t *codes = NULL; /* [N] */
-    (void)name;
-    rer_status status = rer_allocate(&codes, texts->count, sizeof *codes, "labels", error);
-    for (int64_t i = 0; i < texts->count && status == RER_OK; i++)
-        status = number_of(&set, text_hash(rer_text(texts, i)), i, texts, &codes[i], error);
+    char number[RER_INTEGER_TEXT];
+    int64_t N = texts != NULL ? texts->count : array->shape[0];
+    rer_status status = rer_allocate(&codes, N, sizeof *codes, "labels", error);
+    if (status == RER_OK)
+        status = texts != NULL ? number_texts(&set, codes, texts, error) : number_integers(&set, codes, array, error);
     for (int64_t i = 0; i < set.count && status == RER_OK; i++) {
-        const char *text = rer_text(texts, set.key[i]);
+        const char *text = texts != NULL ? rer_text(texts, set.key[i]) : number;
+        if (texts == NULL)
+            (void)rer_integer_text(number, set.key[i], array->dtype == RER_U64);
         status = rer_texts_add(&names, text, (int64_t)strlen(text), error);
     }
     if (status == RER_OK)
-        status = finish(labels, texts->count, codes, &names.texts, error);
+        status = finish(labels, N, codes, &names.texts, error);
     if (status != RER_OK)
         free(codes);
     rer_texts_free(&names.texts);
-    distinct_free(&set);
+    RER_FREE_ALL(set.slot, set.hash, set.key);
     return status;
+}
+
+rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, rer_error *error)
+{
+    return make_labels(labels, texts, NULL, error);
 }
 
 rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer_error *error)
@@ -262,10 +246,10 @@ rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer
     if (status != RER_OK)
         return status;
     if (array->dtype != RER_BYTES && array->dtype != RER_UNICODE)
-        return labels_from_integers(labels, array, error);
+        return make_labels(labels, NULL, array, error);
     status = rer_texts_from_array(&texts, array, error);
     if (status == RER_OK)
-        status = rer_labels_from_texts(labels, &texts, array->name, error);
+        status = rer_labels_from_texts(labels, &texts, error);
     rer_texts_free(&texts);
     return status;
 }

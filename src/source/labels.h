@@ -1,8 +1,7 @@
 /* Labels as the user wrote them -> class numbers 0..C-1, in sorted order (integers by value, texts
  * by bytes). No label: an empty text, or -1 where it is the only negative integer and at least two
  * other labels are there (so that the classes -1 and 1 just work). */
-#ifndef RER_LABELS_H
-#define RER_LABELS_H
+#pragma once
 
 #include "source/array.h"
 
@@ -22,12 +21,10 @@ const char *rer_labels_value(const rer_labels *labels, int32_t c);
 uint64_t rer_labels_checksum(const rer_labels *labels);
 
 rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer_error *error);
-rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, const char *name, rer_error *error);
+rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, rer_error *error);
 /* Replaces the names by those of a file of C lines. */
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error);
 /* map [labels->C] becomes the place of each class among `names` [C], -1 where it is not there. */
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error);
 rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, int64_t count, rer_error *error);
 void rer_labels_free(rer_labels *labels);
-
-#endif

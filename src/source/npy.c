@@ -3,8 +3,6 @@
  * in any order of the keys, then the data. */
 #include "source/formats.h"
 
-#include <string.h>
-
 #define HEADER_MAX (1 << 20) /* numpy itself stays far below; structured types are refused anyway */
 #define TYPE_MAX 32
 
@@ -160,7 +158,6 @@ static bool number_type(char kind, int64_t size, rer_dtype *dtype)
 static rer_status parse_descr(const header *h, rer_array *array, rer_error *error)
 {
     const char *descr = h->descr;
-    char quoted[64];
     array->big_endian = descr[0] == '>';
     if (descr[0] != 0 && strchr("<>|=", descr[0]) != NULL)
         descr++;
@@ -175,7 +172,7 @@ static rer_status parse_descr(const header *h, rer_array *array, rer_error *erro
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: structured or void dtype '%s'; save one plain array of numbers "
                         "instead",
-                        h->name, rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
+                        h->name, RER_QUOTED(h->descr));
     if ((kind == 'S' || kind == 'a' || kind == 'U') && size > 0) {
         array->dtype = kind == 'U' ? RER_UNICODE : RER_BYTES;
         array->item_size = (int32_t)(kind == 'U' ? 4 * size : size);
@@ -185,7 +182,7 @@ static rer_status parse_descr(const header *h, rer_array *array, rer_error *erro
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: dtype '%s' is not read; use float16, float32, float64, an integer, "
                         "bool or text dtype",
-                        h->name, rer_quote(quoted, sizeof quoted, h->descr, (int64_t)strlen(h->descr)));
+                        h->name, RER_QUOTED(h->descr));
     array->item_size = (int32_t)size;
     return RER_OK;
 }

@@ -5,8 +5,6 @@
  * bytes from is the place that we need. */
 #include "source/formats.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <zip.h>
 
 #define PROBE 128 /* bytes compared before a place is believed */

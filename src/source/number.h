@@ -1,6 +1,5 @@
 /* Numbers in tables. */
-#ifndef RER_NUMBER_H
-#define RER_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,5 +7,3 @@
 /* A decimal number, "nan", "inf" or nothing (NaN), with spaces around it or not; false for anything
  * else. `text` ends in a zero; the thread's locale must be "C". */
 bool rer_parse_number(const char *text, int64_t length, double *value);
-
-#endif

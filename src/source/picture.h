@@ -1,6 +1,5 @@
 /* Picture files: JPEG, PNG, WebP -> pixels. */
-#ifndef RER_PICTURE_H
-#define RER_PICTURE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -19,5 +18,3 @@ rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_
                               rer_error *error);
 rer_status rer_picture_read(rer_picture *picture, const char *path, int64_t side, rer_error *error);
 void rer_picture_free(rer_picture *picture);
-
-#endif

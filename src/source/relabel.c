@@ -3,8 +3,6 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 const int32_t *rer_dataset_labels(const rer_dataset *data)
 {
     return data->labels.codes;
@@ -23,12 +21,11 @@ static rer_status copy_labels(rer_labels *copy, const rer_labels *labels, rer_er
     made.names = names.texts;
     if (status == RER_OK && labels->source != NULL)
         status = rer_copy_text(&made.source, labels->source, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *copy = made;
+    else
         rer_labels_free(&made);
-        return status;
-    }
-    *copy = made;
-    return RER_OK;
+    return status;
 }
 
 static rer_status copy_class_embeddings(rer_dataset *made, const rer_dataset *data, rer_error *error)

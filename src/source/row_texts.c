@@ -4,7 +4,6 @@
 #include "source/texts.h"
 
 #include <jansson.h>
-#include <string.h>
 #include <sys/stat.h>
 
 void rer_row_texts_free(rer_row_texts *texts) /* a zeroed one too */
@@ -21,12 +20,6 @@ bool rer_row_texts_are_there(const rer_row_texts *texts)
     return texts->input.name != NULL || texts->kept.count > 0;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 /* Objects are known by their first character too, so that any name will do. */
 static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error *error)
 {
@@ -34,8 +27,8 @@ static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error
     rer_status status = RER_OK;
     if (input->bytes.size > 0)
         status = rer_bytes_read(&input->bytes, 0, 1, &first, input->name, error);
-    *is_json = first == '{' || ends_with(input->file, ".jsonl") || ends_with(input->file, ".jsonl.gz") ||
-               ends_with(input->file, ".ndjson");
+    *is_json = first == '{' || rer_path_ends(input->file, ".jsonl") || rer_path_ends(input->file, ".jsonl.gz") ||
+               rer_path_ends(input->file, ".ndjson");
     return status;
 }
 
@@ -51,16 +44,14 @@ static rer_status survey_cell(void *context, int64_t line, int64_t column, const
                               rer_error *error)
 {
     survey *s = context;
-    (void)line;
-    (void)column;
+    (void)line, (void)column;
     return s->rows == 0 ? rer_texts_add(&s->first, text, length, error) : RER_OK;
 }
 
 static rer_status survey_row(void *context, int64_t line, rer_error *error)
 {
     survey *s = context;
-    (void)line;
-    (void)error;
+    (void)line, (void)error;
     s->rows++;
     return RER_OK;
 }
@@ -209,8 +200,7 @@ static rer_status pick_cell(void *context, int64_t line, int64_t column, const c
 static rer_status pick_row(void *context, int64_t line, rer_error *error)
 {
     picker *p = context;
-    (void)line;
-    (void)error;
+    (void)line, (void)error;
     if (p->next < p->count && p->row == p->rows[p->next])
         p->next++;
     p->row++;

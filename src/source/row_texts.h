@@ -1,7 +1,6 @@
 /* The text of each row, for people to read: lines of a text, a column of a table, a member of JSON lines.
  * Only the rows that are shown are kept. */
-#ifndef RER_ROW_TEXTS_H
-#define RER_ROW_TEXTS_H
+#pragma once
 
 #include "source/formats.h"
 
@@ -23,5 +22,3 @@ bool rer_row_texts_are_there(const rer_row_texts *texts);
 /* The texts of `rows` [count], in increasing order. */
 rer_status rer_row_texts_read(rer_texts *out, const rer_row_texts *texts, const int64_t *rows, int64_t count,
                               rer_error *error);
-
-#endif

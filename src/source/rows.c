@@ -2,8 +2,6 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 int64_t rer_dataset_rows(const rer_dataset *data)
 {
     return data->N;

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -270,12 +268,11 @@ rer_status rer_bytes_open_plain(rer_bytes *bytes, const char *path, int64_t most
         status = gunzip(&opened, name, is_plain ? RER_SPOOL_MAX : INT64_MAX, error);
     if (status == RER_OK && opened.size == 0)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is empty", name);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *bytes = opened;
+    else
         rer_bytes_close(&opened);
-        return status;
-    }
-    *bytes = opened;
-    return RER_OK;
+    return status;
 }
 
 rer_status rer_bytes_open(rer_bytes *bytes, const char *path, rer_error *error)

@@ -1,8 +1,7 @@
 /* Bytes of an input: in place in a file that can be read at any offset, or decoded once (gzip,
  * standard input, compressed members) into memory or, past RER_SPOOL_MAX bytes, into an unlinked
  * temporary file. */
-#ifndef RER_SPOOL_H
-#define RER_SPOOL_H
+#pragma once
 
 #include "source/array.h"
 
@@ -40,5 +39,3 @@ rer_status rer_spool_write(rer_spool *spool, const void *data, int64_t count, re
 /* Moves what was collected to `bytes` and empties the spool. */
 rer_status rer_spool_finish(rer_spool *spool, rer_bytes *bytes, rer_error *error);
 void rer_spool_drop(rer_spool *spool);
-
-#endif

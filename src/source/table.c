@@ -8,9 +8,6 @@
 #include "source/texts.h"
 
 #include <locale.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 typedef struct table {
     const rer_input *input;
@@ -76,9 +73,9 @@ static int64_t find_name(const table *t, const char *name)
 
 static rer_status unknown_column(const table *t, rer_error *error)
 {
-    char list[500], quoted[60];
+    char list[500];
     return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s' for the labels; %s: %s, or a number from 1 to %lld",
-                    t->input->name, rer_quote(quoted, sizeof quoted, t->label_column, (int64_t)strlen(t->label_column)),
+                    t->input->name, RER_QUOTED(t->label_column),
                     looks_like_header(t, -1) ? "its columns are" : "it has no header, its first row is",
                     rer_texts_list(&t->first.texts, list, sizeof list), (long long)t->columns);
 }
@@ -236,18 +233,5 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input 
     rer_texts_free(&t.labels.texts);
     rer_texts_free(&t.first.texts);
     free(t.row);
-    return status;
-}
-
-rer_status rer_table_open(rer_array *array, rer_texts *labels, const char *path, const char *label_column,
-                          rer_error *error)
-{
-    rer_input input = RER_NO_INPUT;
-    rer_status status = rer_input_open(&input, path, error);
-    if (status == RER_OK && input.format != RER_TEXT)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: is no table", path);
-    if (status == RER_OK)
-        status = rer_input_table(array, labels, &input, label_column, error);
-    rer_input_close(&input);
     return status;
 }

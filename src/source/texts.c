@@ -2,16 +2,11 @@
 #include "source/texts.h"
 #include "source/formats.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 #define BLOCK 4096 /* rows */
 
 void rer_texts_free(rer_texts *texts)
 {
-    free(texts->offset);
-    free(texts->bytes);
+    RER_FREE_ALL(texts->offset, texts->bytes);
     *texts = (rer_texts){0};
 }
 
@@ -217,10 +212,9 @@ static rer_status items_to_texts(rer_texts_builder *builder, const rer_array *ar
     char *block = NULL; /* rows as stored and scratch: [2, rows, item]; then one item as UTF-8 */
     int64_t item = array->item_size, bytes = 0;
     int64_t rows = rer_min(array->shape[0], rer_max(1, (1 << 20) / item));
-    rer_status status = RER_OK;
     if (!rer_product(rows, item, &bytes))
         return rer_fail(error, RER_BAD_INPUT, "%s: texts of %lld bytes are too long", array->name, (long long)item);
-    status = rer_allocate(&block, 2 * bytes + item, 1, "a block of texts", error);
+    rer_status status = rer_allocate(&block, 2 * bytes + item, 1, "a block of texts", error);
     for (int64_t first = 0; first < array->shape[0] && status == RER_OK; first += rows) {
         int64_t count = rer_min(rows, array->shape[0] - first);
         status = rer_array_raw_rows(array, first, count, block, block + bytes, error);

@@ -1,6 +1,5 @@
 /* Building texts, and texts from the rows of an array. */
-#ifndef RER_TEXTS_H
-#define RER_TEXTS_H
+#pragma once
 
 #include "source/array.h"
 
@@ -40,5 +39,3 @@ rer_status rer_array_integers(const rer_array *array, int64_t first, int64_t cou
 #define RER_INTEGER_TEXT 24
 /* Decimal text of such a number into a buffer of RER_INTEGER_TEXT bytes; returns its length. */
 int64_t rer_integer_text(char *buffer, int64_t value, bool is_unsigned);
-
-#endif

@@ -2,8 +2,6 @@
 #include "stats/agreement.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 /* The places that have a value, ascending; `other` (or NULL) must have one there too. */
 static rer_status sort_values(rer_ranked **sorted, int64_t *count, const double *values, const double *other, int64_t n,
                               rer_error *error)
@@ -92,8 +90,7 @@ rer_status rer_spearman(double *rho, const double *a, const double *b, int64_t n
         status = rank_against(ranks_b, b, a, n, error);
     if (status == RER_OK)
         *rho = rer_pearson(ranks_a, ranks_b, n);
-    free(ranks_a);
-    free(ranks_b);
+    RER_FREE_ALL(ranks_a, ranks_b);
     return status;
 }
 
@@ -128,7 +125,6 @@ rer_status rer_ndcg(double *ndcg, const double *truth, const double *score, int6
         if (width > 0)
             *ndcg = gain_of(by_score, count, truth, low, width) / gain_of(by_truth, count, truth, low, width);
     }
-    free(by_truth);
-    free(by_score);
+    RER_FREE_ALL(by_truth, by_score);
     return status;
 }

@@ -1,6 +1,5 @@
 /* How far two lists of numbers agree. Pairs with a NaN in them do not count. */
-#ifndef RER_AGREEMENT_H
-#define RER_AGREEMENT_H
+#pragma once
 
 #include "core/core.h"
 
@@ -17,5 +16,3 @@ typedef struct rer_line { /* y = slope x + intercept by least squares */
     double slope, intercept, pearson;
 } rer_line;
 rer_line rer_fit_line(const double *x, const double *y, int64_t n);
-
-#endif

@@ -5,8 +5,6 @@
 #include "core/random.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 #define RESAMPLES 1000
 #define RESAMPLES_LARGE 200 /* of many values: the interval is narrow, and its ends need not be known well */
 #define LARGE 20000

@@ -1,6 +1,5 @@
 /* Percentile intervals of means by resampling. */
-#ifndef RER_BOOTSTRAP_H
-#define RER_BOOTSTRAP_H
+#pragma once
 
 #include "core/core.h"
 
@@ -8,5 +7,3 @@
  * fewer than two. */
 rer_status rer_bootstrap_mean(rer_interval *interval, const float *values, int64_t n, int64_t seed, uint64_t key,
                               rer_error *error);
-
-#endif

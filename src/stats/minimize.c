@@ -4,10 +4,8 @@
 #include "stats/minimize.h"
 
 #include <lbfgs.h>
-#include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 
 #define REMEMBERED 10 /* pairs of steps and changes of the gradient */
 #define LINE_SEARCH_MOST 10
@@ -177,7 +175,6 @@ rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations
         (void)pthread_cond_destroy(&table.answered);
         (void)pthread_mutex_destroy(&table.mutex);
     }
-    free(table.seats);
-    free(wanted);
+    RER_FREE_ALL(table.seats, wanted);
     return status;
 }

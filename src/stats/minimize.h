@@ -1,7 +1,6 @@
 /* Several smooth problems minimised side by side by L-BFGS (libLBFGS). Whenever all of them wait for
  * an objective, one call evaluates them together: one pass over the data serves them all. */
-#ifndef RER_MINIMIZE_H
-#define RER_MINIMIZE_H
+#pragma once
 
 #include "core/core.h"
 
@@ -28,5 +27,3 @@ static inline int64_t rer_problem_size(int64_t n)
 /* A problem ends when an evaluation says so, after `iterations`, or when rounding stops its progress. */
 rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations, rer_evaluate *evaluate, void *context,
                         rer_error *error);
-
-#endif

@@ -1,10 +1,7 @@
 /* Numbers in order, and what follows from it; and the logistic function. */
-#ifndef RER_ORDER_H
-#define RER_ORDER_H
+#pragma once
 
 #include "core/core.h"
-
-#include <math.h>
 
 /* Ascending; n may be 0. */
 void rer_sort_floats(float *values, int64_t n);
@@ -24,5 +21,3 @@ static inline double rer_logistic(double x)
 {
     return 1 / (1 + exp(-x));
 }
-
-#endif

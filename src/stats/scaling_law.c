@@ -10,9 +10,6 @@
  * limit is not below 0. */
 #include "core/core.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { LIMIT, B, LOG_H, LOG_G0, PARAMETERS };
 
 #define H_LOW 1e-6

@@ -1,6 +1,5 @@
 /* reference.json for the tests that compare with it; the group's state is the whole of it. */
-#ifndef TEST_AUTOENCODER_REFERENCE_H
-#define TEST_AUTOENCODER_REFERENCE_H
+#pragma once
 
 #include "made_data.h"
 
@@ -51,5 +50,3 @@ static inline double *reference_numbers(const json_t *object, const char *name, 
         values[i] = json_number_value(json_array_get(array, (size_t)i));
     return values;
 }
-
-#endif

@@ -4,12 +4,16 @@
 
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -350,6 +354,45 @@ static void test_enter_and_leave(void **state)
     assert_int_equal(left, 0);
 }
 
+typedef struct taking {
+    rer_pool *pool;
+    int64_t bytes;
+} taking;
+
+static rer_status take(void *context, int64_t item, void *memory, rer_error *error)
+{
+    const taking *t = context;
+    (void)item, (void)error;
+    rer_scratch scratch = rer_pool_scratch(t->pool, memory);
+    *(char *)rer_take(&scratch, t->bytes, 1) = 1;
+    return RER_OK;
+}
+
+/* Takes `bytes` of the 128 that the job asks for, in a process of its own: how that ends. */
+static int end_of_taking(int64_t bytes)
+{
+    int end = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        taking t = {open_pool(1, 0, NULL), bytes};
+        rer_job job = {.stage = "taking", .items = 1, .scratch = 128, .work = take, .context = &t};
+        (void)fclose(stderr);
+        rer_status status = rer_pool_run(t.pool, &job, NULL);
+        rer_pool_close(t.pool);
+        _exit((int)status);
+    }
+    assert_int_equal(waitpid(child, &end, 0), child);
+    return end;
+}
+
+static void test_overrun_ends_the_program(void **state)
+{
+    (void)state;
+    assert_int_equal(end_of_taking(128), 0);
+    int end = end_of_taking(129);
+    assert_true(WIFSIGNALED(end) && WTERMSIG(end) == SIGABRT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +403,7 @@ int main(void)
         cmocka_unit_test(test_failing_commit),
         cmocka_unit_test(test_memory_cap),
         cmocka_unit_test(test_scratch_is_private),
+        cmocka_unit_test(test_overrun_ends_the_program),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_reports),
         cmocka_unit_test(test_enter_and_leave),

@@ -17,7 +17,8 @@ static rer_status keep_block(void *context, int64_t item, void *scratch, rer_err
     output *out = context;
     rer_probability_block block;
     int64_t C = out->probabilities->C;
-    rer_status status = out->probabilities->block(&block, out->probabilities->source, item, scratch, error);
+    rer_scratch room = rer_scratch_over(scratch, out->probabilities->scratch);
+    rer_status status = out->probabilities->block(&block, out->probabilities->source, item, room, error);
     for (int64_t i = 0; status == RER_OK && i < block.count; i++)
         memcpy(out->p + rer_probability_row(&block, i) * C, block.p + i * C, (size_t)C * sizeof(float));
     return status;

@@ -16,14 +16,15 @@ typedef struct memory_source {
     int32_t C;
 } memory_source;
 
-static rer_status memory_block(rer_probability_block *block, const void *context, int64_t item, void *scratch,
+static rer_status memory_block(rer_probability_block *block, const void *context, int64_t item, rer_scratch scratch,
                                rer_error *error)
 {
     const memory_source *source = context;
     int64_t first = item * ROWS, count = rer_min(ROWS, source->N - first);
     (void)error;
-    *block = (rer_probability_block){.first = first, .count = count, .p = scratch};
-    memcpy(scratch, source->p + first * source->C, (size_t)(count * source->C) * sizeof(float));
+    *block = (rer_probability_block){
+        .first = first, .count = count, .p = rer_take(&scratch, ROWS * source->C, sizeof(float))};
+    memcpy(block->p, source->p + first * source->C, (size_t)(count * source->C) * sizeof(float));
     return RER_OK;
 }
 
@@ -95,7 +96,7 @@ int main(int count, char **words)
         rer_probabilities probabilities = {.source = &source,
                                            .C = source.C,
                                            .items = (source.N + ROWS - 1) / ROWS,
-                                           .scratch = ROWS * source.C * (int64_t)sizeof *p,
+                                           .scratch = ROWS * source.C * (int64_t)sizeof *p + 64,
                                            .block = memory_block};
         status = rer_confident_judge(&confident, &run, &probabilities, &error);
     }

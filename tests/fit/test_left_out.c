@@ -267,9 +267,9 @@ static float *score_blocks(const rer_centroid *centroid, const rer_normalizer *n
     rer_scratch scratch = allocate_scratch(rer_centroid_scratch(centroid, rows));
     void *memory = allocate(rer_block_scratch(run));
     for (int64_t item = 0; item < rer_run_blocks(run); item++) {
-        rer_block block;
-        void *cursor = memory;
-        assert_int_equal(rer_block_load(&block, run, normalizer, item, &cursor, &test->error), RER_OK);
+        rer_scratch room = rer_scratch_over(memory, rer_block_scratch(run));
+        rer_block block = rer_block_take(run, &room);
+        assert_int_equal(rer_block_read(&block, run, normalizer, item, &test->error), RER_OK);
         rer_centroid_prepare(centroid, run->kernels, &block, true, scratch);
         for (int64_t first = 0; first < C; first += RER_CLASS_TILE) {
             int64_t classes = rer_min(RER_CLASS_TILE, C - first);
@@ -374,9 +374,9 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
     rer_scratch scratch = allocate_scratch(model->reconstructor->scratch(model, rows));
     void *memory = allocate(rer_block_scratch(&test.run));
     for (int64_t item = 0; item < rer_run_blocks(&test.run); item++) {
-        rer_block block;
-        void *cursor = memory;
-        assert_int_equal(rer_block_load(&block, &test.run, &model->normalizer, item, &cursor, &test.error), RER_OK);
+        rer_scratch room = rer_scratch_over(memory, rer_block_scratch(&test.run));
+        rer_block block = rer_block_take(&test.run, &room);
+        assert_int_equal(rer_block_read(&block, &test.run, &model->normalizer, item, &test.error), RER_OK);
         model->reconstructor->prepare(model, &test.run, &block, true, scratch);
         for (int64_t first = 0; first < C; first += RER_CLASS_TILE) {
             int64_t classes = rer_min(RER_CLASS_TILE, C - first);

@@ -1,5 +1,7 @@
 #include "fuzz_reader.h"
 
+#include "../support/open_table.h"
+
 /* The first byte chooses the column of labels: none, the third, or the one called y. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -9,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     rer_array array = {0};
     rer_texts labels = {0};
     const char *column = columns[data[0] % 3], *path = fuzz_file(".csv", data + 1, size - 1);
-    if (rer_table_open(&array, column != NULL ? &labels : NULL, path, column, NULL) == RER_OK) {
+    if (open_table(&array, column != NULL ? &labels : NULL, path, column, NULL) == RER_OK) {
         if (column != NULL && labels.count != array.shape[0])
             __builtin_trap();
         rer_array_close(&array);

@@ -1,6 +1,5 @@
 /* What the fuzzers of the readers share: the input as a file, and reading all of what was opened. */
-#ifndef FUZZ_READER_H
-#define FUZZ_READER_H
+#pragma once
 
 #include "source/labels.h"
 
@@ -13,5 +12,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *fuzz_file(const char *ending, const uint8_t *data, size_t size);
 /* Opens the array and reads rows, labels and texts of it; every outcome but a crash is right. */
 void fuzz_array(const char *path);
-
-#endif

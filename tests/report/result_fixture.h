@@ -1,6 +1,5 @@
 /* A small result and data set made by hand, and folders to write them to. */
-#ifndef RESULT_FIXTURE_H
-#define RESULT_FIXTURE_H
+#pragma once
 
 #include "run/result.h"
 #include "source/dataset.h"
@@ -179,5 +178,3 @@ static inline void fixture_save(const char *folder, const char *name, const char
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
 }
-
-#endif

@@ -31,7 +31,7 @@ static void check_texts(const char *text, const char *const *names, const int32_
     rer_labels labels = {0};
     const char *path = write_text("y.csv", text);
     if (rer_texts_open(&texts, path, NULL, count, &error) != RER_OK ||
-        rer_labels_from_texts(&labels, &texts, path, &error) != RER_OK)
+        rer_labels_from_texts(&labels, &texts, &error) != RER_OK)
         fail_msg("%s", error.message);
     int32_t C = 0;
     for (; names[C] != NULL; C++)

@@ -1,5 +1,6 @@
 /* Tables of numbers: separators, headers, label columns, and every way to be wrong. */
 #include "files.h"
+#include "open_table.h"
 #include "source/array.h"
 
 #include <math.h>
@@ -14,7 +15,7 @@ static void check(const char *path, const char *label_column, int rows, int colu
     rer_texts texts = {0};
     float *values = malloc((size_t)(rows * columns) * sizeof *values);
     char joined[500] = "";
-    if (rer_table_open(&array, labels != NULL ? &texts : NULL, path, label_column, &error) != RER_OK)
+    if (open_table(&array, labels != NULL ? &texts : NULL, path, label_column, &error) != RER_OK)
         fail_msg("%s", error.message);
     assert_int_equal(array.shape[0], rows);
     assert_int_equal(array.shape[1], columns);
@@ -110,7 +111,7 @@ static void check_bad(const char *path, const char *label_column, const char *a,
     rer_error error = {0};
     rer_array array = {0};
     rer_texts texts = {0};
-    (void)rer_table_open(&array, label_column != NULL ? &texts : NULL, path, label_column, &error);
+    (void)open_table(&array, label_column != NULL ? &texts : NULL, path, label_column, &error);
     assert_bad_input(&error, a, b, c, NULL);
     assert_null(array.name);
     assert_null(texts.bytes);

@@ -1,7 +1,6 @@
 /* Left-out errors the slow way: forget the row, fit again, solve. No BLAS, no closed form, nothing
  * of src/: what the fast code is held against. */
-#ifndef TEST_BRUTE_FORCE_H
-#define TEST_BRUTE_FORCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void brute_left_out(double *d2, double *den, const brute_data *data, int64_t row
 
 /* The same for rows that the model has not seen: nothing is left out. x [D]. */
 void brute_new_row(double *d2, const brute_data *data, const double *x, double a, bool identity);
-
-#endif

@@ -1,6 +1,5 @@
 /* Every set of vector kernels that this processor can run. */
-#ifndef RER_EVERY_KERNEL_H
-#define RER_EVERY_KERNEL_H
+#pragma once
 
 #include "backend/backend.h"
 
@@ -29,5 +28,3 @@ static inline int list_kernels(const rer_kernels *list[MOST_KERNELS])
 #endif
     return count;
 }
-
-#endif

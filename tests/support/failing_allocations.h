@@ -1,7 +1,6 @@
 /* Allocations that fail when a test wants it. The linker leads the library's calls here
  * (--wrap=realloc, posix_memalign, strdup), so one file of a program includes this. */
-#ifndef FAILING_ALLOCATIONS_H
-#define FAILING_ALLOCATIONS_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -40,5 +39,3 @@ char *__wrap_strdup(const char *text)
 {
     return fails_now() ? NULL : __real_strdup(text);
 }
-
-#endif

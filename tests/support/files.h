@@ -1,6 +1,5 @@
 /* Small input files for tests of the readers, in a folder that is made for each test and removed. */
-#ifndef TEST_FILES_H
-#define TEST_FILES_H
+#pragma once
 
 #include "core/options.h"
 
@@ -39,5 +38,3 @@ void restore_input(int saved);
 
 /* Asserts RER_BAD_INPUT and that the message has all the parts, NULL at the end. */
 void assert_bad_input(const rer_error *error, ...) __attribute__((sentinel));
-
-#endif

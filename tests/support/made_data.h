@@ -1,6 +1,5 @@
 /* Made data sets: Gaussian classes with what is asked for, the same on every machine. */
-#ifndef TEST_MADE_DATA_H
-#define TEST_MADE_DATA_H
+#pragma once
 
 #include "core/options.h"
 
@@ -35,5 +34,3 @@ made_data made_data_make(const made_settings *settings);
 void made_data_free(made_data *data);
 /* A data set over it (it must stay); asserts that it worked and that classes keep their numbers. */
 rer_dataset *made_data_wrap(const made_data *data);
-
-#endif

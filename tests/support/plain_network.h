@@ -1,6 +1,5 @@
 /* The network's loss once more, in double and one number at a time: what the one that trains is checked against. */
-#ifndef PLAIN_NETWORK_H
-#define PLAIN_NETWORK_H
+#pragma once
 
 #include "fit/autoencoder/network.h"
 
@@ -11,5 +10,3 @@ rer_loss plain_network_loss(const rer_network *network, const rer_loss_settings 
  * sigmoid(log p) = p / (1 + p). */
 double plain_layout_loss(const double *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
                          const int32_t *negatives);
-
-#endif

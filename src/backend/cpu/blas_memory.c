@@ -8,7 +8,6 @@
 #include "backend/backend.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

@@ -1,6 +1,5 @@
 /* An exponential that vectorises. */
-#ifndef RER_EXP_H
-#define RER_EXP_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ static inline float exp_of_negative(float x)
     memcpy(&power, &bits, sizeof power);
     return p * power;
 }
-
-#endif

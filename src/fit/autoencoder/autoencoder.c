@@ -5,10 +5,6 @@
 #include "fit/folds.h"
 #include "fit/moments.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 typedef struct autoencoder_state {
     rer_network network;
     float *weights; /* [C, parameters] */
@@ -20,9 +16,7 @@ static void free_state(void *pointer)
     autoencoder_state *state = pointer;
     if (state == NULL)
         return;
-    free(state->weights);
-    free(state->own);
-    free(state);
+    RER_FREE_ALL(state->weights, state->own, state);
 }
 
 /* ---- settings ---------------------------------------------------------------------------- */
@@ -67,7 +61,6 @@ typedef struct training_pass {
     const rer_training *training;
     rer_fold_plan *plan;
     float *weights; /* [C, parameters] */
-    int64_t scratch;
 } training_pass;
 
 typedef struct task_scratch {
@@ -79,7 +72,7 @@ static task_scratch lay_out_task(const training_pass *pass, rer_scratch *scratch
 {
     task_scratch parts;
     parts.rows = rer_take(scratch, 2 * rer_fold_largest(pass->plan), sizeof *parts.rows);
-    parts.reading = rer_take(scratch, rer_gather_scratch(pass->run), 1);
+    parts.reading = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
     return parts;
 }
 
@@ -110,7 +103,7 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
     training_pass *pass = context;
     const rer_run *run = pass->run;
     const rer_network *network = &pass->training->network;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     task_scratch parts = lay_out_task(pass, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (task.n_fit == 0 || (!task.is_model && task.n_held == 0))
@@ -130,8 +123,7 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
                            run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, parts.reading, error);
-    free(x);
-    free(fold_weights);
+    RER_FREE_ALL(x, fold_weights);
     return status;
 }
 
@@ -139,7 +131,7 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
                             const rer_run *run, rer_error *error)
 {
     rer_fold_plan plan = {0};
-    training_pass pass = {run, normalizer, training, &plan, NULL, 0};
+    training_pass pass = {run, normalizer, training, &plan, NULL};
     rer_status status = rer_fold_plan_make(&plan, run, error);
     if (status == RER_OK)
         status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
@@ -148,13 +140,12 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
         rer_scratch measure = RER_MEASURE;
         (void)lay_out_task(&pass, &measure);
         pass.weights = state->weights;
-        pass.scratch = measure.used;
         rer_job job = {
             .stage = "training",
             .from = .15,
             .to = .45,
             .items = rer_fold_tasks(&plan),
-            .scratch = pass.scratch,
+            .scratch = measure.used,
             .work = train_task,
             .context = &pass,
         };

@@ -13,9 +13,6 @@
 
 #include "core/random.h"
 
-#include <math.h>
-#include <string.h>
-
 rer_network rer_network_shape(int64_t D, const int32_t *hidden, int n_hidden, int64_t Z)
 {
     rer_network network = {.encoder = n_hidden + 1, .layers = 2 * n_hidden + 2};

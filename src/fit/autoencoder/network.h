@@ -4,8 +4,7 @@
  * Letters: B edges of a batch, Z latent size, R different rows among its 2B: the heads i of its edges,
  * then their tails j. Only the heads are reconstructed. A row that comes several times is multiplied
  * with the first layer's weights once; dropout tells its copies apart behind that. */
-#ifndef RER_NETWORK_H
-#define RER_NETWORK_H
+#pragma once
 
 #include "backend/backend.h"
 #include "core/scratch.h"
@@ -63,5 +62,3 @@ void rer_network_errors(const rer_network *network, const float *w, const float 
 /* The layout loss alone: codes z [2B, Z] -> loss, and its gradient dz [2B, Z]. */
 double rer_layout_loss(const float *z, int64_t B, int64_t Z, const rer_loss_settings *settings,
                        const int32_t *negatives, float *dz);
-
-#endif

@@ -8,9 +8,6 @@
 
 #include "core/random.h"
 
-#include <math.h>
-#include <string.h>
-
 #define REPORTS 10
 #define PATIENCE 5
 #define LEAST_GAIN 5e-3
@@ -179,18 +176,8 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 
 static void free_trainee(trainee *self)
 {
-    free(self->head);
-    free(self->tail);
-    free(self->adam.m);
-    free(self->adam.v);
-    free(self->g);
-    free(self->batch);
-    free(self->rows);
-    free(self->place);
-    free(self->met);
-    free(self->shuffled);
-    free(self->negatives);
-    free(self->scratch);
+    RER_FREE_ALL(self->head, self->tail, self->adam.m, self->adam.v, self->g, self->batch, self->rows, self->place,
+                 self->met, self->shuffled, self->negatives, self->scratch);
 }
 
 /* Reports until the loss does not fall any more. */

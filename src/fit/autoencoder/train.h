@@ -1,6 +1,5 @@
 /* Training one class's network. */
-#ifndef RER_TRAIN_H
-#define RER_TRAIN_H
+#pragma once
 
 #include "core/pool.h"
 #include "fit/autoencoder/network.h"
@@ -37,5 +36,3 @@ void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training,
 
 /* order [n]: a random permutation of 0..n-1. */
 void rer_shuffle(int32_t *order, int64_t n, int64_t seed, int purpose, uint64_t key);
-
-#endif

@@ -9,9 +9,6 @@
 #include "fit/folds.h"
 #include "fit/subspace/subspace.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct fit_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
@@ -22,7 +19,6 @@ typedef struct fit_pass {
     int count;
     int32_t most; /* the last of them */
     float *own;   /* [N, count] */
-    int64_t scratch;
 } fit_pass;
 
 typedef struct fit_scratch {
@@ -59,7 +55,7 @@ static fit_scratch lay_out(const fit_pass *pass, rer_scratch *scratch)
     parts.shift = rer_take(scratch, most, sizeof *parts.shift);
     parts.q = rer_take(scratch, RER_BLOCK * most, sizeof *parts.q);
     parts.x = rer_take(scratch, D, sizeof *parts.x);
-    parts.read = rer_take(scratch, rer_gather_scratch(pass->run), 1);
+    parts.read = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
     return parts;
 }
 
@@ -241,7 +237,7 @@ static void keep_model(const fit_pass *pass, const fit_scratch *parts, int32_t c
 static rer_status fit_task(void *context, int64_t item, void *memory, rer_error *error)
 {
     const fit_pass *pass = context;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     fit_scratch parts = lay_out(pass, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (!task.is_model && (task.n_fit == 0 || task.n_held == 0))
@@ -284,13 +280,12 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE;
         (void)lay_out(&pass, &measure);
-        pass.scratch = measure.used;
         rer_job job = {
             .stage = "fitting subspaces",
             .from = .45,
             .to = .5,
             .items = rer_fold_tasks(&plan),
-            .scratch = pass.scratch,
+            .scratch = measure.used,
             .work = fit_task,
             .context = &pass,
         };

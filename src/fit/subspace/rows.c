@@ -11,9 +11,6 @@
  * are recomputed from v itself and, where T in float is too coarse, from the row. */
 #include "fit/subspace/subspace.h"
 
-#include <math.h>
-#include <string.h>
-
 /* As in fit/centroid_rows.c: below this share of its terms an entry from T in float is too coarse. */
 #define FLOAT_TOO_COARSE 1e-3
 

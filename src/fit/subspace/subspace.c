@@ -18,9 +18,6 @@
 #include "core/tensors.h"
 #include "fit/label_fit.h"
 
-#include <math.h>
-#include <string.h>
-
 static const int32_t tried_ranks[] = {0, 1, 2, 4, 8, 16};
 #define TRIED ((int)(sizeof tried_ranks / sizeof *tried_ranks))
 #define SAME_LIKELIHOOD 1e-4 /* per row; a local top of the temperature may be that far below the best one */
@@ -32,11 +29,7 @@ static void free_state(void *pointer)
         return;
     rer_subspace_clear_tables(subspace);
     rer_centroid_model_free(subspace->metric);
-    free(subspace->reference);
-    free(subspace->center);
-    free(subspace->basis);
-    free(subspace->own);
-    free(subspace);
+    RER_FREE_ALL(subspace->reference, subspace->center, subspace->basis, subspace->own, subspace);
 }
 
 /* ---- the rank ---------------------------------------------------------------------------- */
@@ -142,10 +135,7 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
     }
     if (status == RER_OK)
         *place = smallest_good(logs, likelihood, count, rows);
-    free(d2);
-    free(logs);
-    free(log_n);
-    free(scratch);
+    RER_FREE_ALL(d2, logs, log_n, scratch);
     return status;
 }
 

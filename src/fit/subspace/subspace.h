@@ -1,7 +1,6 @@
 /* subspace: a class is its mean and the first principal directions around it, in the centroid's
  * metric. See subspace.c. */
-#ifndef RER_SUBSPACE_H
-#define RER_SUBSPACE_H
+#pragma once
 
 #include "fit/centroid.h"
 #include "fit/real.h"
@@ -48,5 +47,3 @@ void rer_subspace_prepare(const rer_model *model, const rer_run *run, const rer_
                           rer_scratch scratch);
 void rer_subspace_errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first,
                          int32_t classes, float *d2, rer_scratch scratch);
-
-#endif

@@ -1,8 +1,6 @@
 /* What scoring looks up: products between class means and directions, made in double. */
 #include "fit/subspace/subspace.h"
 
-#include <string.h>
-
 rer_status rer_subspace_set_reference(rer_subspace *subspace, rer_error *error)
 {
     const rer_centroid *centroid = rer_centroid_of(subspace->metric);
@@ -24,10 +22,7 @@ void rer_subspace_clear_tables(rer_subspace *subspace)
 {
     if (subspace->center_real != subspace->center)
         free(subspace->center_real);
-    free(subspace->center_norm);
-    free(subspace->lift);
-    free(subspace->pair_norm);
-    free(subspace->pair_shift);
+    RER_FREE_ALL(subspace->center_norm, subspace->lift, subspace->pair_norm, subspace->pair_shift);
     subspace->center_real = subspace->center_norm = subspace->lift = NULL;
     subspace->pair_norm = subspace->pair_shift = NULL;
 }
@@ -129,8 +124,6 @@ rer_status rer_subspace_finish(rer_subspace *subspace, rer_error *error)
     } else {
         rer_subspace_clear_tables(subspace);
     }
-    free(directions);
-    free(product);
-    free(row);
+    RER_FREE_ALL(directions, product, row);
     return status;
 }

@@ -43,8 +43,6 @@ rer_status rer_bench_run(rer_bench **bench, const rer_dataset *data, const rer_b
     if (status == RER_OK)
         status = rer_struct_take(&settings, sizeof settings, given_settings, "rer_bench_settings", error);
     if (status == RER_OK)
-        status = rer_dataset_check(data, error);
-    if (status == RER_OK)
         status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_bench_make(&made, data, &settings, &options, error);

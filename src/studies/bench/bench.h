@@ -2,8 +2,7 @@
  *
  * A cell is one kind of noise at one rate; a trial is one set of labels of a cell (one seed). Cell 0 has
  * the labels as they are: it says what each detector takes for noise before any is planted. */
-#ifndef RER_BENCH_INTERNAL_H
-#define RER_BENCH_INTERNAL_H
+#pragma once
 
 #include "studies/bench/contestants.h"
 #include "studies/bench/metrics.h"
@@ -67,5 +66,3 @@ double rer_bench_mean(const rer_bench *bench, int contestant, rer_metric_id metr
  * for every detector and trial. rankings [n_contestants], wrong [n]. */
 rer_status rer_bench_resample(double *replicates, const rer_ranking *rankings, int n_contestants, const bool *wrong,
                               int64_t n, int n_trials, const rer_options *options, rer_pool *pool, rer_error *error);
-
-#endif

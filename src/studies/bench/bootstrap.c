@@ -4,9 +4,6 @@
 #include "core/random.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct resampling {
     double *replicates; /* [n_contestants, B] */
     const rer_ranking *rankings;

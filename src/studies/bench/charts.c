@@ -1,9 +1,6 @@
 /* Charts of a comparison, and the folder with all of its files. */
 #include "studies/bench/charts.h"
 
-#include <math.h>
-#include <stdio.h>
-
 /* The first detector and the best others, as many as can be told apart; returns how many. */
 static int choose_shown(int shown[RER_COLORS], const rer_bench *bench)
 {
@@ -42,8 +39,7 @@ static bool make_points(points *made, rer_writer *writer, const rer_bench *bench
 
 static void free_points(points *made)
 {
-    free(made->x);
-    free(made->y);
+    RER_FREE_ALL(made->x, made->y);
 }
 
 /* Points that are not there are left out, and detectors that have none. */

@@ -1,6 +1,5 @@
 /* Files of a comparison: what each writes. */
-#ifndef RER_BENCH_CHARTS_H
-#define RER_BENCH_CHARTS_H
+#pragma once
 
 #include "core/files.h"
 #include "report/frame.h"
@@ -16,5 +15,3 @@ rer_putter rer_bench_put_csv, rer_bench_put_json, rer_bench_put_page, rer_bench_
 bool rer_bench_has_noise(const rer_bench *bench, int32_t noise); /* rer_noise_kind */
 /* The detector with the largest mean AUROC of a cell (-1: of all with noise), or -1. */
 int rer_bench_best(const rer_bench *bench, int cell);
-
-#endif

@@ -1,10 +1,6 @@
 /* Contestants: see contestants.h. */
 #include "studies/bench/contestants.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 /* Our own, first in the list: "rer" is what the others are compared with. */
 static const rer_contestant own[] = {
     {.name = "rer"},
@@ -104,9 +100,7 @@ void rer_answer_free(rer_answer *answer)
 {
     if (answer->score != answer->probability)
         free(answer->score);
-    free(answer->probability);
-    free(answer->suggested);
-    free(answer->flagged);
+    RER_FREE_ALL(answer->probability, answer->suggested, answer->flagged);
     *answer = (rer_answer){0};
 }
 
@@ -114,8 +108,7 @@ static rer_status allocate_answer(rer_answer *answer, int64_t N, rer_error *erro
 {
     const rer_room rooms[] = {RER_ROOM(answer->score, N), RER_ROOM(answer->probability, N),
                               RER_ROOM(answer->suggested, N), RER_ROOM(answer->flagged, N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
 }
 
 static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contestant, const rer_dataset *labelled,
@@ -178,10 +171,9 @@ rer_status rer_contestant_ask(rer_answer *answer, const rer_contestant *contesta
     made.seconds = rer_now() - start;
     for (int64_t row = 0; status == RER_OK && labelled->origin != NULL && row < labelled->N; row++)
         made.suggested[row] = made.suggested[row] < 0 ? -1 : labelled->origin[made.suggested[row]];
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *answer = made;
+    else
         rer_answer_free(&made);
-        return status;
-    }
-    *answer = made;
-    return RER_OK;
+    return status;
 }

@@ -1,6 +1,5 @@
 /* What takes part in a comparison: analyses of ours and the detectors, each as one answer of the same form. */
-#ifndef RER_CONTESTANTS_H
-#define RER_CONTESTANTS_H
+#pragma once
 
 #include "detect/detect.h"
 
@@ -33,5 +32,3 @@ rer_status rer_contestant_ask(rer_answer *answer, const rer_contestant *contesta
                               rer_detection *detection, const rer_options *options, const rer_progress *progress,
                               rer_error *error);
 void rer_answer_free(rer_answer *answer);
-
-#endif

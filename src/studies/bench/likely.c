@@ -1,8 +1,6 @@
 /* The likeliest wrong class: see likely.h. */
 #include "studies/bench/likely.h"
 
-#include <string.h>
-
 rer_status rer_noise_likely(int32_t *likely, rer_detection *detection, rer_error *error)
 {
     rer_verdict verdict = {0};

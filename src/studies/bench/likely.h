@@ -1,6 +1,5 @@
 /* The wrong class that a classifier finds most probable, for noise of the kind RER_NOISE_CONFIDENCE. */
-#ifndef RER_LIKELY_H
-#define RER_LIKELY_H
+#pragma once
 
 #include "detect/detect.h"
 
@@ -11,5 +10,3 @@ rer_status rer_noise_likely(int32_t *likely, rer_detection *detection, rer_error
 /* The same for features of a file: codes [N], classes. */
 rer_status rer_noise_likely_of_file(int32_t *likely, const char *features, const int32_t *codes, int64_t N,
                                     const rer_options *options, const rer_progress *progress, rer_error *error);
-
-#endif

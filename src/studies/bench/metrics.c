@@ -12,8 +12,6 @@
 #include "studies/bench/metrics.h"
 #include "stats/order.h"
 
-#include <math.h>
-
 static const char *const names[RER_METRICS] = {
     [RER_AUROC] = "auroc",
     [RER_AVERAGE_PRECISION] = "average_precision",
@@ -52,8 +50,7 @@ const char *rer_metric_name(rer_metric_id metric)
 
 void rer_ranking_free(rer_ranking *ranking)
 {
-    free(ranking->row);
-    free(ranking->end);
+    RER_FREE_ALL(ranking->row, ranking->end);
     *ranking = (rer_ranking){0};
 }
 

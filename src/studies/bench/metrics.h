@@ -1,6 +1,5 @@
 /* How well a detector's answer fits labels whose mistakes are known. Letters: n judged rows. */
-#ifndef RER_METRICS_H
-#define RER_METRICS_H
+#pragma once
 
 #include "core/core.h"
 
@@ -77,5 +76,3 @@ void rer_ranking_free(rer_ranking *ranking);
 
 /* AUROC where row i counts weight[i] times (NULL: once). */
 double rer_auroc(const rer_ranking *ranking, const bool *wrong, const uint16_t *weight);
-
-#endif

@@ -8,9 +8,6 @@
 #include "studies/bench/noise.h"
 #include "core/random.h"
 
-#include <math.h>
-#include <string.h>
-
 static bool has_target(int32_t kind)
 {
     return kind == RER_NOISE_CONFIDENCE || kind == RER_NOISE_HUMAN;

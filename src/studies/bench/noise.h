@@ -1,6 +1,5 @@
 /* Wrong labels on purpose, as classes: see rer_noise_plant in rer.h. */
-#ifndef RER_NOISE_H
-#define RER_NOISE_H
+#pragma once
 
 #include "labels/label_file.h"
 #include "core/options.h"
@@ -9,5 +8,3 @@
  * that `labels` does not have is an error. */
 rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, const char *path, const char *column,
                                   rer_error *error);
-
-#endif

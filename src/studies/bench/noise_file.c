@@ -4,15 +4,12 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 /* ---- labels of another file -------------------------------------------------------------- */
 
 static rer_status translate(int32_t *target, const rer_labels *labels, const rer_labels *other, rer_error *error)
 {
     int32_t *map = NULL; /* [other's C] */
     char **names = NULL; /* [C] */
-    char quoted[80];
     const rer_room rooms[] = {RER_ROOM(map, other->C), RER_ROOM(names, labels->C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
     for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
@@ -22,15 +19,13 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     for (int32_t c = 0; status == RER_OK && c < other->C; c++) {
         const char *name = rer_text(&other->names, c);
         if (map[c] < 0)
-            status = rer_fail(error, RER_BAD_INPUT,
-                              "%s: has the label '%s', which %s does not have; both must name the same classes",
-                              other->source, rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)),
-                              labels->source != NULL ? labels->source : "the first file");
+            status = rer_fail(
+                error, RER_BAD_INPUT, "%s: has the label '%s', which %s does not have; both must name the same classes",
+                other->source, RER_QUOTED(name), labels->source != NULL ? labels->source : "the first file");
     }
     for (int64_t row = 0; status == RER_OK && row < labels->N; row++)
         target[row] = other->codes[row] < 0 ? -1 : map[other->codes[row]];
-    free(map);
-    free(names);
+    RER_FREE_ALL(map, names);
     return status;
 }
 
@@ -137,8 +132,7 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
             summary->n_labelled += file.labels.codes[row] >= 0;
     }
     rer_label_file_free(&file);
-    free(target);
-    free(noisy);
+    RER_FREE_ALL(target, noisy);
     return status;
 }
 

@@ -1,9 +1,6 @@
 /* bench.html: which detector finds planted mistakes best. */
 #include "studies/bench/charts.h"
 
-#include <math.h>
-#include <stdio.h>
-
 int rer_bench_best(const rer_bench *bench, int cell)
 {
     int best = -1;

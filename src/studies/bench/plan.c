@@ -2,10 +2,6 @@
  * every seed), and reading what came out. */
 #include "studies/bench/bench.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
 static const char *const kind_names[RER_NOISE_KINDS] = {"symmetric", "asymmetric", "confidence", "human"};
 
 const char *rer_noise_name(int32_t kind)
@@ -19,14 +15,8 @@ void rer_bench_free(rer_bench *bench)
         return;
     for (int i = 0; bench->cells != NULL && i < bench->n_cells; i++)
         free(bench->cells[i].noise);
-    free(bench->cells);
-    free(bench->name);
-    free(bench->contestants);
-    free(bench->seeds);
-    free(bench->entries);
-    free(bench->replicates);
-    free(bench->calibration);
-    free(bench);
+    RER_FREE_ALL(bench->cells, bench->name, bench->contestants, bench->seeds, bench->entries, bench->replicates,
+                 bench->calibration, bench);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */
@@ -103,12 +93,11 @@ rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_
                               RER_ROOM(made->calibration, RER_NOISE_KINDS * each * RER_CALIBRATION_BINS)};
     if (status == RER_OK)
         status = rer_allocate_all(rooms, RER_COUNT(rooms), "metrics", error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *bench = made;
+    else
         rer_bench_free(made);
-        return status;
-    }
-    *bench = made;
-    return RER_OK;
+    return status;
 }
 
 /* ---- reading ----------------------------------------------------------------------------- */

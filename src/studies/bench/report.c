@@ -2,8 +2,6 @@
 #include "core/json.h"
 #include "studies/bench/charts.h"
 
-#include <math.h>
-
 /* ---- bench.csv --------------------------------------------------------------------------- */
 
 /* One line for each metric that is defined: tidy, so that any tool can group it. */

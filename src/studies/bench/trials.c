@@ -4,11 +4,6 @@
  *     true noise rate = r + (1 - r) e0 */
 #include "studies/bench/bench.h"
 #include "studies/bench/likely.h"
-#include "studies/bench/noise.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 /* ---- progress ---------------------------------------------------------------------------- */
 
@@ -236,19 +231,8 @@ static rer_status run_trial(trial_room *room, rer_cell *cell, int trial, rer_err
 static void free_room(trial_room *room)
 {
     rer_detection_close(room->detection);
-    free(room->spent);
-    free(room->asked);
-    free(room->as_is);
-    free(room->valid);
-    free(room->noisy);
-    free(room->likely);
-    free(room->row);
-    free(room->wrong);
-    free(room->score);
-    free(room->probability);
-    free(room->flagged);
-    free(room->right);
-    free(room->rankings);
+    RER_FREE_ALL(room->spent, room->asked, room->as_is, room->valid, room->noisy, room->likely, room->row, room->wrong,
+                 room->score, room->probability, room->flagged, room->right, room->rankings);
 }
 
 static rer_status make_room(trial_room *room, rer_error *error)
@@ -269,12 +253,11 @@ static rer_status find_valid(trial_room *room, rer_error *error)
     const rer_dataset *data = room->data;
     float *x = NULL;
     void *scratch = NULL;
-    rer_status status = RER_OK;
     for (int64_t row = 0; row < data->N; row++)
         room->valid[row] = true;
     if (!room->bench->options.drop_invalid)
         return RER_OK;
-    status = rer_allocate(&x, data->D, sizeof *x, "a row", error);
+    rer_status status = rer_allocate(&x, data->D, sizeof *x, "a row", error);
     if (status == RER_OK)
         status = rer_allocate(&scratch, rer_dataset_scratch(data, 1), 1, "a row", error);
     for (int64_t row = 0; status == RER_OK && row < data->N; row++) {
@@ -282,8 +265,7 @@ static rer_status find_valid(trial_room *room, rer_error *error)
         if (status == RER_OK)
             room->valid[row] = isfinite(rer_cpu_kernels()->sum_squares(x, data->D));
     }
-    free(x);
-    free(scratch);
+    RER_FREE_ALL(x, scratch);
     return status;
 }
 

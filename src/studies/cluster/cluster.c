@@ -10,9 +10,6 @@
 #include "run/run.h"
 #include "stats/order.h"
 
-#include <math.h>
-#include <string.h>
-
 #define SAMPLE_LEAST 4096
 #define SAMPLE_EACH 32 /* rows of the sample for each cluster */
 #define STARTS 8
@@ -41,14 +38,12 @@ typedef struct cluster_run {
 static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const cluster_run *cluster = context;
-    rer_block *block = rer_carve(&scratch, sizeof *block);
-    return rer_block_load(block, &cluster->run, &cluster->normalizer, item, &scratch, error);
+    return rer_block_load(scratch, &cluster->run, &cluster->normalizer, item, error);
 }
 
 static rer_status add_to_mean(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     cluster_run *cluster = context;
     const rer_block *block = scratch;
     int64_t D = cluster->run.D;
@@ -64,10 +59,9 @@ static rer_status find_mean(cluster_run *cluster, rer_error *error)
 {
     rer_job job = {
         .stage = "reading",
-        .from = 0,
         .to = .1,
         .items = rer_run_blocks(&cluster->run),
-        .scratch = rer_block_scratch(&cluster->run) + (int64_t)sizeof(rer_block) + 64,
+        .scratch = rer_block_scratch(&cluster->run),
         .work = load_block,
         .commit = add_to_mean,
         .context = cluster,
@@ -98,20 +92,21 @@ static int64_t sample_place(int64_t s, int64_t n_train)
     return s % HELD_OUT == HELD_OUT - 1 ? n_train + s / HELD_OUT : s - s / HELD_OUT;
 }
 
-static rer_status read_sample(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status read_sample(void *context, int64_t item, void *memory, rer_error *error)
 {
     cluster_run *cluster = context;
     const rer_run *run = &cluster->run;
     int64_t D = run->D, first = item * RER_BLOCK, end = rer_min(first + RER_BLOCK, cluster->sample.n);
-    float *row = rer_carve(&scratch, D * (int64_t)sizeof(float));
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
+    rer_raw_rows raw = rer_raw_rows_take(run, 1, &scratch);
     for (int64_t s = first; s < end; s++) {
-        rer_status status = rer_dataset_rows_read(run->data, cluster->picked[s], 1, row, scratch, error);
+        rer_status status = rer_dataset_rows_read(run->data, cluster->picked[s], 1, raw.x, raw.reading, error);
         if (status != RER_OK)
             return status;
-        double scale = rer_normalize_row(&cluster->normalizer, row, D, run->kernels->sum_squares(row, D));
+        double scale = rer_normalize_row(&cluster->normalizer, raw.x, D, run->kernels->sum_squares(raw.x, D));
         int64_t place = sample_place(s, cluster->n_train);
         float *x = cluster->x + place * D;
-        cluster->square[place] = run->kernels->residual_f32(x, row, scale, cluster->mean, D);
+        cluster->square[place] = run->kernels->residual_f32(x, raw.x, scale, cluster->mean, D);
     }
     return RER_OK;
 }
@@ -132,7 +127,7 @@ static rer_status make_sample(cluster_run *cluster, int64_t K_most, rer_error *e
         .from = .1,
         .to = .12,
         .items = (count + RER_BLOCK - 1) / RER_BLOCK,
-        .scratch = D * (int64_t)sizeof(float) + rer_dataset_scratch(cluster->run.data, 1) + 128,
+        .scratch = rer_raw_rows_scratch(&cluster->run, 1),
         .work = read_sample,
         .context = cluster,
     };
@@ -319,31 +314,21 @@ typedef struct lloyd_scratch {
     int64_t changed, farthest;
     double inertia;
     float distance;
-    void *block;
+    rer_block block;
 } lloyd_scratch;
 
-static int64_t lloyd_bytes(const cluster_run *cluster)
+static lloyd_scratch lay_out_lloyd(const cluster_run *cluster, rer_scratch *scratch)
 {
-    int64_t rows = rer_min(RER_BLOCK, cluster->run.N), K = cluster->K, D = cluster->run.D;
-    int64_t bytes = (int64_t)sizeof(lloyd_scratch) + K * D * (int64_t)sizeof(double) + K * (int64_t)sizeof(int64_t);
-    bytes += rows * (K + 1) * (int64_t)sizeof(float) + rows * (int64_t)(sizeof(int32_t) + sizeof(double));
-    return bytes + rer_block_scratch(&cluster->run) + 9 * 64;
-}
-
-static lloyd_scratch *lay_out_lloyd(const cluster_run *cluster, void *memory)
-{
-    int64_t rows = rer_min(RER_BLOCK, cluster->run.N), K = cluster->K, D = cluster->run.D;
-    lloyd_scratch *parts = rer_carve(&memory, sizeof *parts);
-    *parts = (lloyd_scratch){.farthest = -1, .distance = -1};
-    parts->sum = rer_carve(&memory, K * D * (int64_t)sizeof(double));
-    parts->size = rer_carve(&memory, K * (int64_t)sizeof(int64_t));
-    parts->tile = rer_carve(&memory, rows * K * (int64_t)sizeof(float));
-    parts->d2 = rer_carve(&memory, rows * (int64_t)sizeof(float));
-    parts->square = rer_carve(&memory, rows * (int64_t)sizeof(double));
-    parts->label = rer_carve(&memory, rows * (int64_t)sizeof(int32_t));
-    parts->block = memory;
-    memset(parts->sum, 0, (size_t)(K * D) * sizeof(double));
-    memset(parts->size, 0, (size_t)K * sizeof(int64_t));
+    int64_t rows = rer_min(RER_BLOCK, cluster->run.N), K = cluster->K;
+    lloyd_scratch parts = {.farthest = -1, .distance = -1};
+    (void)rer_take(scratch, 1, sizeof parts);
+    parts.sum = rer_take(scratch, K * cluster->run.D, sizeof *parts.sum);
+    parts.size = rer_take(scratch, K, sizeof *parts.size);
+    parts.tile = rer_take(scratch, rows * K, sizeof *parts.tile);
+    parts.d2 = rer_take(scratch, rows, sizeof *parts.d2);
+    parts.square = rer_take(scratch, rows, sizeof *parts.square);
+    parts.label = rer_take(scratch, rows, sizeof *parts.label);
+    parts.block = rer_block_take(&cluster->run, scratch);
     return parts;
 }
 
@@ -352,13 +337,16 @@ static rer_status assign_block(void *context, int64_t item, void *memory, rer_er
     lloyd_pass *pass = context;
     cluster_run *cluster = pass->cluster;
     const rer_kernels *kernels = cluster->run.kernels;
-    int64_t D = cluster->run.D;
-    lloyd_scratch *parts = lay_out_lloyd(cluster, memory);
-    rer_block block;
-    void *cursor = parts->block;
-    rer_status status = rer_block_load(&block, &cluster->run, &cluster->normalizer, item, &cursor, error);
+    int64_t K = cluster->K, D = cluster->run.D;
+    rer_scratch scratch = rer_pool_scratch(cluster->run.pool, memory);
+    lloyd_scratch *parts = memory;
+    *parts = lay_out_lloyd(cluster, &scratch);
+    rer_block block = parts->block;
+    rer_status status = rer_block_read(&block, &cluster->run, &cluster->normalizer, item, error);
     if (status != RER_OK)
         return status;
+    memset(parts->sum, 0, (size_t)(K * D) * sizeof(double));
+    memset(parts->size, 0, (size_t)K * sizeof(int64_t));
     for (int64_t i = 0; i < block.count; i++) {
         float *x = block.x + i * D;
         if (block.code[i] == RER_INVALID_ROW)
@@ -367,8 +355,7 @@ static rer_status assign_block(void *context, int64_t item, void *memory, rer_er
             parts->square[i] = kernels->residual_f32(x, x, block.scale[i], cluster->mean, D);
     }
     rer_kmeans_rows rows = {block.x, parts->square, block.count, D};
-    rer_kmeans_nearest(parts->label, parts->d2, &rows, 0, block.count, cluster->centers, pass->norm, cluster->K,
-                       parts->tile);
+    rer_kmeans_nearest(parts->label, parts->d2, &rows, 0, block.count, cluster->centers, pass->norm, K, parts->tile);
     for (int64_t i = 0; i < block.count; i++) {
         if (block.code[i] == RER_INVALID_ROW)
             continue;
@@ -388,8 +375,7 @@ static rer_status assign_block(void *context, int64_t item, void *memory, rer_er
 
 static rer_status add_block_sums(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     lloyd_pass *pass = context;
     const lloyd_scratch *parts = memory;
     int64_t K = pass->cluster->K, D = pass->cluster->run.D;
@@ -441,13 +427,15 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
     const rer_room rooms[] = {RER_ROOM(pass.norm, K), RER_ROOM(pass.sum, K * D), RER_ROOM(pass.size, K)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     bool moves = true, emptied = false;
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out_lloyd(cluster, &measure);
     for (int step = 0; status == RER_OK && moves; step++) {
         rer_job job = {
             .stage = "clustering",
             .from = .4 + .6 * step / STEPS_MOST,
             .to = .4 + .6 * (step + 1) / STEPS_MOST,
             .items = rer_run_blocks(&cluster->run),
-            .scratch = lloyd_bytes(cluster),
+            .scratch = measure.used,
             .work = assign_block,
             .commit = add_block_sums,
             .context = &pass,
@@ -464,9 +452,7 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
         moves = (pass.changed > 0 || emptied) && step + 1 < STEPS_MOST;
     }
     *inertia = pass.inertia;
-    free(pass.norm);
-    free(pass.sum);
-    free(pass.size);
+    RER_FREE_ALL(pass.norm, pass.sum, pass.size);
     return status;
 }
 
@@ -493,9 +479,7 @@ static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_
         rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
         status = rer_dataset_set_labels(data, &view, error);
     }
-    free(labels);
-    free(place);
-    free(sized);
+    RER_FREE_ALL(labels, place, sized);
     return status;
 }
 
@@ -546,12 +530,7 @@ static rer_status cluster_rows(rer_dataset *data, rer_clustering *clustering, co
         *clustering = (rer_clustering){.clusters = (int32_t)cluster.K, .inertia = inertia};
     }
     rer_run_end(&cluster.run);
-    free(cluster.cluster);
-    free(cluster.mean);
-    free(cluster.picked);
-    free(cluster.x);
-    free(cluster.square);
-    free(cluster.centers);
+    RER_FREE_ALL(cluster.cluster, cluster.mean, cluster.picked, cluster.x, cluster.square, cluster.centers);
     return status;
 }
 

@@ -10,9 +10,6 @@
 #include "core/random.h"
 #include "run/run.h"
 
-#include <math.h>
-#include <string.h>
-
 #define STEPS_MOST 100
 
 void rer_kmeans_norms(float *norm, const float *centers, int64_t K, int64_t D, const rer_kernels *kernels)
@@ -53,13 +50,8 @@ typedef struct kmeans_scratch {
 
 static void free_scratch(kmeans_scratch *scratch)
 {
-    free(scratch->label);
-    free(scratch->d2);
-    free(scratch->tile);
-    free(scratch->norm);
-    free(scratch->sum);
-    free(scratch->size);
-    free(scratch->candidate);
+    RER_FREE_ALL(scratch->label, scratch->d2, scratch->tile, scratch->norm, scratch->sum, scratch->size,
+                 scratch->candidate);
 }
 
 static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K, int64_t D, rer_error *error)
@@ -71,8 +63,7 @@ static rer_status allocate_scratch(kmeans_scratch *scratch, int64_t n, int64_t K
                               RER_ROOM(scratch->sum, K * D),
                               RER_ROOM(scratch->size, K),
                               RER_ROOM(scratch->candidate, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
-    return status;
+    return rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
 }
 
 /* A row drawn in proportion to d2; u in [0, 1). */

@@ -1,6 +1,5 @@
 /* k-means: groups of rows without labels. */
-#ifndef RER_KMEANS_H
-#define RER_KMEANS_H
+#pragma once
 
 #include "core/pool.h"
 #include "backend/backend.h"
@@ -29,5 +28,3 @@ rer_status rer_kmeans_fit(float *centers, double *inertia, const rer_kmeans_rows
  *   p(x) = sum_k share_k N(x; center_k, s^2 I),   s^2 = sum d2 / (n D). */
 rer_status rer_kmeans_likelihood(double *likelihood, const rer_kmeans_rows *rows, const rer_kmeans_rows *train,
                                  const float *centers, int64_t K, const rer_kernels *kernels, rer_error *error);
-
-#endif

@@ -9,20 +9,14 @@
 
 #include "stats/agreement.h"
 
-#include <math.h>
-#include <string.h>
-
 void rer_comparison_free(rer_comparison *comparison)
 {
     if (comparison == NULL)
         return;
     for (int i = 0; comparison->folders != NULL && i < comparison->count; i++)
         rer_run_folder_free(&comparison->folders[i]);
-    free(comparison->folders);
-    free(comparison->runs);
-    free(comparison->pairs);
-    free(comparison->relabellings);
-    free(comparison->column);
+    RER_FREE_ALL(comparison->folders, comparison->runs, comparison->pairs, comparison->relabellings,
+                 comparison->column);
     rer_notes_free(&comparison->notes);
     free(comparison);
 }
@@ -55,19 +49,16 @@ static rer_status fail_lengths(const rer_run_folder *a, const rer_run_folder *b,
 
 static rer_status fail_labels(const rer_run_folder *a, const rer_run_folder *b, const char *remedy, rer_error *error)
 {
-    char left[60], right[60];
     int64_t row = first_difference(&a->given, &b->given);
     const char *x = rer_text(&a->given, row), *y = rer_text(&b->given, row);
     return rer_fail(error, RER_BAD_INPUT,
                     "%s and %s have different labels: row %lld is '%s' in one and '%s' in the other. %s", a->path,
-                    b->path, (long long)row, rer_quote(left, sizeof left, x, (int64_t)strlen(x)),
-                    rer_quote(right, sizeof right, y, (int64_t)strlen(y)), remedy);
+                    b->path, (long long)row, RER_QUOTED(x), RER_QUOTED(y), remedy);
 }
 
 /* Whether rows are the same ones, as far as ids tell. */
 static rer_status check_ids(const rer_run_folder *a, const rer_run_folder *b, rer_error *error)
 {
-    char left[60], right[60];
     if (a->ids.count == 0 || b->ids.count == 0)
         return RER_OK;
     int64_t row = first_difference(&a->ids, &b->ids);
@@ -76,8 +67,7 @@ static rer_status check_ids(const rer_run_folder *a, const rer_run_folder *b, re
     const char *x = rer_text(&a->ids, row), *y = rer_text(&b->ids, row);
     return rer_fail(error, RER_BAD_INPUT,
                     "row %lld is '%s' in %s but '%s' in %s: bring the rows into the same order, or use --mode datasets",
-                    (long long)row, rer_quote(left, sizeof left, x, (int64_t)strlen(x)), a->path,
-                    rer_quote(right, sizeof right, y, (int64_t)strlen(y)), b->path);
+                    (long long)row, RER_QUOTED(x), a->path, RER_QUOTED(y), b->path);
 }
 
 static bool same_classes(const rer_run_folder *a, const rer_run_folder *b)
@@ -145,9 +135,7 @@ static rer_status agree(rer_agreement *pair, const rer_run_folder *a, const rer_
         status = rer_spearman(&pair->spearman_classes, a->class_chi, b->class_chi, C, error);
     if (status == RER_OK)
         status = rer_ndcg(&pair->ndcg_classes, a->class_chi, b->class_chi, C, error);
-    if (status == RER_OK)
-        status = rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error);
-    return status;
+    return status == RER_OK ? rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error) : status;
 }
 
 static rer_status find_agreements(rer_comparison *comparison, rer_error *error)
@@ -219,8 +207,7 @@ static rer_status find_disagreements(rer_comparison *comparison, rer_error *erro
     for (int64_t i = 0; status == RER_OK && i < N; i++)
         if (!isnan(found[i].low) && found[i].high > found[i].low)
             keep_disagreement(comparison, found[i]);
-    free(shares);
-    free(found);
+    RER_FREE_ALL(shares, found);
     return status;
 }
 
@@ -330,12 +317,11 @@ rer_status rer_compare(rer_comparison **comparison, const char *const *folders, 
     status = rer_copy_text(&made->column, column != NULL ? column : "rer", error);
     if (status == RER_OK)
         status = compare_runs(made, folders, count, error_rates, &options, error);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *comparison = made;
+    else
         rer_comparison_free(made);
-        return status;
-    }
-    *comparison = made;
-    return RER_OK;
+    return status;
 }
 
 rer_comparison_kind rer_comparison_mode(const rer_comparison *comparison)

@@ -1,6 +1,5 @@
 /* What rer_compare leaves. */
-#ifndef RER_COMPARISON_H
-#define RER_COMPARISON_H
+#pragma once
 
 #include "studies/compare/run_folder.h"
 #include "core/notes.h"
@@ -26,5 +25,3 @@ struct rer_comparison {
 
 /* Sets runs[].model_error and the regression from a file. */
 rer_status rer_comparison_read_rates(rer_comparison *comparison, const char *path, rer_error *error);
-
-#endif

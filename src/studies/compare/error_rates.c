@@ -5,9 +5,6 @@
 #include "studies/compare/table_columns.h"
 #include "stats/agreement.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { RUN, ERROR_RATE, ACCURACY };
 
 static rer_compared_run *find_run(rer_comparison *comparison, const char *name)
@@ -22,12 +19,11 @@ static rer_compared_run *find_run(rer_comparison *comparison, const char *name)
 static rer_status set_rate(rer_comparison *comparison, const char *name, double rate, bool is_accuracy, int64_t line,
                            const char *path, rer_error *error)
 {
-    char quoted[60];
     double share = is_accuracy ? 1 - rate : rate;
     rer_compared_run *run = find_run(comparison, name);
     if (run == NULL)
         return rer_notes_add(&comparison->notes, error, "%s: line %lld: no run is called '%s'", path, (long long)line,
-                             rer_quote(quoted, sizeof quoted, name, (int64_t)strlen(name)));
+                             RER_QUOTED(name));
     if (isnan(rate))
         return RER_OK;
     if (!(rate >= 0 && rate <= 1))

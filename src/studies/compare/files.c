@@ -5,9 +5,6 @@
 #include "core/json.h"
 #include "studies/compare/page.h"
 
-#include <math.h>
-#include <string.h>
-
 #define OF_RUN(member) RER_FIELD(rer_compared_run, member)
 #define OF_PAIR(member) RER_FIELD(rer_agreement, member)
 #define OF_CHANGE(member) RER_FIELD(rer_relabelling, member)

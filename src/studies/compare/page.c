@@ -2,9 +2,6 @@
 #include "studies/compare/page.h"
 #include "source/texts.h"
 
-#include <math.h>
-#include <string.h>
-
 static const char *run_name(const rer_comparison *comparison, int run)
 {
     return comparison->runs[run].name;

@@ -1,6 +1,5 @@
 /* The page of rer compare, and the charts that it shares with files of their own. */
-#ifndef RER_COMPARE_PAGE_H
-#define RER_COMPARE_PAGE_H
+#pragma once
 
 #include "core/files.h"
 #include "report/frame.h"
@@ -11,5 +10,3 @@ enum { RER_COMPARE_RATES, RER_COMPARE_SIZES };
 
 /* Of a rer_comparison. */
 rer_putter rer_comparison_put_map, rer_comparison_put_chart, rer_comparison_put_page;
-
-#endif

@@ -6,20 +6,12 @@
 #include "source/formats.h"
 
 #include <jansson.h>
-#include <math.h>
-#include <string.h>
 
 enum { GIVEN, CHI, MISTAKENNESS, ISSUE, ID, VALUE, SAMPLE_COLUMNS };
 
 void rer_run_folder_free(rer_run_folder *run)
 {
-    free(run->path);
-    free(run->name);
-    free(run->reconstructor);
-    free(run->value);
-    free(run->chi_of);
-    free(run->mistakenness);
-    free(run->is_issue);
+    RER_FREE_ALL(run->path, run->name, run->reconstructor, run->value, run->chi_of, run->mistakenness, run->is_issue);
     rer_texts_free(&run->given);
     rer_texts_free(&run->ids);
     rer_texts_free(&run->classes);
@@ -66,12 +58,11 @@ static rer_status read_samples(rer_run_folder *run, const char *column, rer_erro
     bool is_known = strcmp(column, "rer") == 0 || strcmp(column, "mistakenness") == 0;
     int count = is_known ? VALUE : SAMPLE_COLUMNS;
     char *path = NULL;
-    rer_status status = RER_OK;
     for (int i = 0; i < (int)(sizeof is_text / sizeof *is_text); i++)
         if (strcmp(column, is_text[i]) == 0)
             return rer_fail(error, RER_BAD_USAGE,
                             "--column %s: holds texts; numbers are compared: rer, mistakenness, ...", column);
-    status = rer_join_path(&path, run->path, "samples.csv", error);
+    rer_status status = rer_join_path(&path, run->path, "samples.csv", error);
     if (status == RER_OK)
         status = rer_table_columns_read(columns, count, &run->N, path, error);
     if (status == RER_OK)
@@ -158,8 +149,7 @@ static rer_status read_summary(rer_run_folder *run, rer_error *error)
         json_decref(root);
     }
     rer_bytes_close(&bytes);
-    free(text);
-    free(path);
+    RER_FREE_ALL(text, path);
     return status;
 }
 
@@ -188,10 +178,9 @@ rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char
     if (status == RER_OK && made.N != made.run.n_samples)
         status = rer_fail(error, RER_BAD_INPUT, "%s: samples.csv has %lld rows, but summary.json speaks of %lld", path,
                           (long long)made.N, (long long)made.run.n_samples);
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *run = made;
+    else
         rer_run_folder_free(&made);
-        return status;
-    }
-    *run = made;
-    return RER_OK;
+    return status;
 }

@@ -1,6 +1,5 @@
 /* What a folder of rer analyze --out holds, read back. */
-#ifndef RER_RUN_FOLDER_H
-#define RER_RUN_FOLDER_H
+#pragma once
 
 #include "source/labels.h"
 #include "source/texts.h"
@@ -24,5 +23,3 @@ typedef struct rer_run_folder {
 /* `column`: of samples.csv, to be compared ("rer"). */
 rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char *column, rer_error *error);
 void rer_run_folder_free(rer_run_folder *run);
-
-#endif

@@ -5,8 +5,6 @@
 #include "source/number.h"
 
 #include <locale.h>
-#include <math.h>
-#include <string.h>
 
 enum { WANTED_MOST = 16, COLUMNS_MOST = 1024 };
 

@@ -1,6 +1,5 @@
 /* Columns of a small CSV, by their names. */
-#ifndef RER_TABLE_COLUMNS_H
-#define RER_TABLE_COLUMNS_H
+#pragma once
 
 #include "source/texts.h"
 
@@ -18,5 +17,3 @@ void rer_table_columns_free(rer_table_column *columns, int count);
 
 /* values [rows] of a column: NaN for an empty cell; anything else that is no number is an error. */
 rer_status rer_table_column_numbers(double *values, const rer_table_column *column, const char *path, rer_error *error);
-
-#endif

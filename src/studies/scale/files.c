@@ -3,8 +3,6 @@
 #include "core/json.h"
 #include "studies/scale/page.h"
 
-#include <math.h>
-
 static const char *const names[RER_MEASURES] = {"chi", "chi0", "chi_rand", "error_rate"};
 
 /* ---- scale.csv ------------------------------------------------------------------------------ */

@@ -14,9 +14,6 @@
 #include "fit/centroid.h"
 #include "run/result.h"
 
-#include <math.h>
-#include <string.h>
-
 typedef struct subset_pass {
     const rer_nested *nested;
     const rer_model *whole;
@@ -31,7 +28,6 @@ typedef struct subset_pass {
     float *norms; /* [count, C] |v_k|^2 */
     float *pairs; /* [count, C, C] m_ck; NULL past RER_CENTROID_PAIRS_MAX: made for each block */
     rer_nested_sums *sums;
-    int64_t scratch;
 } subset_pass;
 
 void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C)
@@ -48,8 +44,7 @@ void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, i
 static rer_status load_rows(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const subset_pass *pass = context;
-    rer_block *block = rer_carve(&scratch, sizeof *block);
-    return rer_block_load(block, pass->run, &pass->whole->normalizer, item, &scratch, error);
+    return rer_block_load(scratch, pass->run, &pass->whole->normalizer, item, error);
 }
 
 /* The smallest subset that the row belongs to, or `count`. */
@@ -63,8 +58,7 @@ static int first_subset(const rer_nested *nested, int64_t row)
 
 static rer_status add_rows(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     subset_pass *pass = context;
     const rer_block *block = scratch;
     for (int64_t i = 0; i < block->count; i++) {
@@ -84,10 +78,9 @@ static rer_status sum_rows(subset_pass *pass, rer_error *error)
     int64_t each = pass->C * pass->D;
     rer_job job = {
         .stage = "fitting",
-        .from = 0,
         .to = .2,
         .items = rer_run_blocks(pass->run),
-        .scratch = rer_block_scratch(pass->run) + (int64_t)sizeof(rer_block) + 64,
+        .scratch = rer_block_scratch(pass->run),
         .work = load_rows,
         .commit = add_rows,
         .context = pass,
@@ -167,9 +160,7 @@ static rer_status make_tables(subset_pass *pass, rer_error *error)
                 make_pairs(pass->pairs + s * C * C, u, v, product, C, D);
         }
     }
-    free(u);
-    free(v);
-    free(product);
+    RER_FREE_ALL(u, v, product);
     return status;
 }
 
@@ -274,7 +265,7 @@ static void score_tile(const subset_pass *pass, const rer_block *block, const re
 static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const subset_pass *pass = context;
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     subset_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     rer_block block = parts->block;
@@ -295,8 +286,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
 
 static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
 {
-    (void)item;
-    (void)error;
+    (void)item, (void)error;
     const subset_pass *pass = context;
     const subset_scratch *parts = memory;
     for (int s = 0; s < pass->nested->count; s++) {
@@ -344,25 +334,18 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
         status = make_tables(&pass, error);
     rer_scratch measure = RER_MEASURE;
     (void)lay_out(&pass, &measure);
-    pass.scratch = measure.used;
     rer_job job = {
         .stage = "scoring",
         .from = .2,
         .to = 1,
         .items = rer_run_blocks(run),
-        .scratch = pass.scratch,
+        .scratch = measure.used,
         .work = score_block,
         .commit = commit_block,
         .context = &pass,
     };
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &job, error);
-    free(pass.n);
-    free(pass.mean);
-    free(pass.u);
-    free(pass.v);
-    free(pass.norm);
-    free(pass.norms);
-    free(pass.pairs);
+    RER_FREE_ALL(pass.n, pass.mean, pass.u, pass.v, pass.norm, pass.norms, pass.pairs);
     return status;
 }

@@ -1,6 +1,5 @@
 /* Errors of all rows under the class means of nested subsets, in the metric of the whole data. */
-#ifndef RER_NESTED_H
-#define RER_NESTED_H
+#pragma once
 
 #include "fit/model.h"
 #include "score/reduce.h"
@@ -26,5 +25,3 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
                             rer_error *error);
 
 void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C);
-
-#endif

@@ -1,19 +1,12 @@
 /* scale.html: what more or fewer samples would do. */
 #include "studies/scale/page.h"
 
-#include <math.h>
-
-static const char *plain(char text[RER_CHART_TEXT], double value, int decimals)
-{
-    return rer_fixed_text(text, value, decimals);
-}
-
 /* "Doubling the data" or "100 more samples a class". */
 static void name_collection(char *text, size_t size, const rer_scaling *scaling)
 {
     char number[RER_CHART_TEXT];
     if (scaling->options.collect >= 0)
-        (void)snprintf(text, size, "%s more samples a class", plain(number, scaling->options.collect, 0));
+        (void)snprintf(text, size, "%s more samples a class", rer_fixed_text(number, scaling->options.collect, 0));
     else
         (void)snprintf(text, size, "Doubling the data");
 }
@@ -25,8 +18,8 @@ static void write_headline(char *text, size_t size, const rer_scaling *scaling)
     double then = rer_scaling_forecast(scaling, rer_scaling_collected(scaling)).value[RER_CHI];
     name_collection(subject, sizeof subject, scaling);
     bool is_little = fabs(then - chi) < .0095;
-    (void)plain(now, chi, is_little ? 4 : 3);
-    (void)plain(after, then, is_little ? 4 : 3);
+    (void)rer_fixed_text(now, chi, is_little ? 4 : 3);
+    (void)rer_fixed_text(after, then, is_little ? 4 : 3);
     if (isnan(then))
         (void)snprintf(text, size, "χ is %s; there are too few sizes for a law", now);
     else if (is_little)
@@ -41,18 +34,18 @@ static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
     const rer_scale_law *law = &scaling->laws[RER_CHI];
     char a[RER_CHART_TEXT], b[RER_CHART_TEXT], text[120];
     rer_frame_numbers_start(writer);
-    (void)snprintf(text, sizeof text, "%s samples a class, the mean", plain(b, now->n, now->n < 100 ? 1 : 0));
-    rer_frame_number(writer, "χ now", plain(a, now->mean[RER_CHI], 4), text);
+    (void)snprintf(text, sizeof text, "%s samples a class, the mean", rer_fixed_text(b, now->n, now->n < 100 ? 1 : 0));
+    rer_frame_number(writer, "χ now", rer_fixed_text(a, now->mean[RER_CHI], 4), text);
     if (!isnan(law->limit)) {
         double share = now->mean[RER_CHI] - law->limit;
-        (void)snprintf(text, sizeof text, "95 %%: %s to %s", plain(a, law->limit_within.low, 4),
-                       plain(b, law->limit_within.high, 4));
-        rer_frame_number(writer, "χ with unlimited data", plain(a, law->limit, 4),
+        (void)snprintf(text, sizeof text, "95 %%: %s to %s", rer_fixed_text(a, law->limit_within.low, 4),
+                       rer_fixed_text(b, law->limit_within.high, 4));
+        rer_frame_number(writer, "χ with unlimited data", rer_fixed_text(a, law->limit, 4),
                          isnan(law->limit_within.low) ? "by the law below" : text);
-        rer_frame_number(writer, "Due to sample size", plain(b, share, 4),
+        rer_frame_number(writer, "Due to sample size", rer_fixed_text(b, share, 4),
                          "the part of χ that more data would take away");
     }
-    (void)snprintf(text, sizeof text, "%s %%", plain(a, 100 * now->mean[RER_ERROR_RATE], 2));
+    (void)snprintf(text, sizeof text, "%s %%", rer_fixed_text(a, 100 * now->mean[RER_ERROR_RATE], 2));
     rer_frame_number(writer, "Nearest-class error", text, "of all samples, left out");
     rer_frame_numbers_end(writer);
 }
@@ -82,7 +75,7 @@ static void put_forecasts(rer_writer *writer, const rer_scaling *scaling)
     const rer_scale_point *now = &scaling->points[scaling->count - 1];
     bool has_model = scaling->options.accuracy >= 0;
     name_collection(subject, sizeof subject, scaling);
-    (void)snprintf(pruned, sizeof pruned, "Pruning %s %%", plain(number, scaling->options.prune, 0));
+    (void)snprintf(pruned, sizeof pruned, "Pruning %s %%", rer_fixed_text(number, scaling->options.prune, 0));
     rer_frame_section(writer, "changes", "What a change of the data would do",
                       has_model
                           ? "By the law, from what is measured now. The error of your model is taken to change by "

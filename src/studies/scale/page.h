@@ -1,6 +1,5 @@
 /* The page of rer scale, and the charts that it shares with files of their own. */
-#ifndef RER_SCALE_PAGE_H
-#define RER_SCALE_PAGE_H
+#pragma once
 
 #include "core/files.h"
 #include "report/frame.h"
@@ -10,5 +9,3 @@ enum { RER_SCALE_CHART, RER_SCALE_ERROR_CHART };
 
 /* Of a rer_scaling. */
 rer_putter rer_scaling_put_chart, rer_scaling_put_page;
-
-#endif

@@ -15,9 +15,6 @@
 #include "score/score.h"
 #include "studies/scale/nested.h"
 
-#include <math.h>
-#include <string.h>
-
 #define FEW_POINTS 6
 
 typedef struct scale_run {
@@ -405,8 +402,6 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     rer_error_clear(error);
     rer_status status = rer_options_take(&scale.options, given, error);
     if (status == RER_OK)
-        status = rer_dataset_check(data, error);
-    if (status == RER_OK)
         status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_allocate(&made, 1, sizeof *made, "the points", error);
@@ -424,19 +419,13 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     rer_run_end(&scale.run);
     rer_class_rows_free(&scale.classes);
     rer_result_free(scale.whole);
-    free(scale.given);
-    free(scale.place);
-    free(scale.fitted);
-    free(scale.scores.own);
-    free(scale.scores.other);
-    free(scale.scores.nearest);
+    RER_FREE_ALL(scale.given, scale.place, scale.fitted, scale.scores.own, scale.scores.other, scale.scores.nearest);
     made->seconds = rer_now() - start;
-    if (status != RER_OK) {
+    if (status == RER_OK)
+        *scaling = made;
+    else
         rer_scaling_free(made);
-        return status;
-    }
-    *scaling = made;
-    return RER_OK;
+    return status;
 }
 
 void rer_scaling_free(rer_scaling *scaling)
@@ -444,8 +433,7 @@ void rer_scaling_free(rer_scaling *scaling)
     if (scaling == NULL)
         return;
     rer_notes_free(&scaling->notes);
-    free(scaling->name);
-    free(scaling);
+    RER_FREE_ALL(scaling->name, scaling);
 }
 
 int rer_scaling_count(const rer_scaling *scaling)

@@ -1,6 +1,5 @@
 /* What rer_scale leaves: points, laws, notes. */
-#ifndef RER_SCALING_H
-#define RER_SCALING_H
+#pragma once
 
 #include "core/core.h"
 #include "core/notes.h"
@@ -20,5 +19,3 @@ struct rer_scaling {
     rer_notes notes;
     double seconds, seconds_whole; /* of everything; of the analysis of all rows alone */
 };
-
-#endif
