@@ -2,7 +2,6 @@
  * memory and goes to the spool. */
 #include "source/hdf5.h"
 
-#include <string.h>
 #include <zlib.h>
 
 #define DEFLATE_MAX 1100 /* what a compressed byte can become, and a little more */

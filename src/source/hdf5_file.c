@@ -3,8 +3,6 @@
 #include "source/hdf5.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define BLOCKS_MAX 256 /* of one object's header */
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION

@@ -10,8 +10,6 @@
  * Arrays number the chunks in C order of the largest shape, with the axis that grows in front. */
 #include "source/hdf5.h"
 
-#include <string.h>
-
 typedef struct search {
     rer_h5 *h5;
     rer_h5_chunks *chunks;

@@ -3,8 +3,6 @@
 #include "source/hdf5.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 #define SOFT_MAX 16 /* soft links to soft links */
 
 enum { HARD = 0, SOFT = 1, EXTERNAL = 64 };
@@ -146,8 +144,8 @@ static int64_t place_of(const group *g, const char *name, size_t length)
 
 static void fail_missing(rer_h5 *h5, const group *g, const char *path)
 {
-    char list[500], quoted[100];
-    (void)rer_quote(quoted, sizeof quoted, path, (int64_t)strlen(path));
+    char list[500];
+    const char *quoted = RER_QUOTED(path);
     if (g->is_dense)
         rer_h5_fail(h5,
                     "'%s' lies in a group of so many links that HDF5 keeps them in a heap, which is not read; "
@@ -164,9 +162,7 @@ static uint64_t follow(rer_h5 *h5, uint64_t address, const char *path, int depth
 
 static uint64_t follow_link(rer_h5 *h5, const group *g, uint64_t address, int64_t i, int depth)
 {
-    char quoted[100];
-    const char *target = rer_text(&g->targets.texts, i);
-    (void)rer_quote(quoted, sizeof quoted, target, (int64_t)strlen(target));
+    const char *target = rer_text(&g->targets.texts, i), *quoted = RER_QUOTED(target);
     if (g->links[i].kind == HARD)
         return g->links[i].address;
     if (g->links[i].kind != SOFT)

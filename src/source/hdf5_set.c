@@ -1,8 +1,6 @@
 /* What an HDF5 data set says of itself: shape, type, layout, filters. */
 #include "source/hdf5.h"
 
-#include <string.h>
-
 /* ---- shape and type ---------------------------------------------------------------------- */
 
 static int64_t as_size(uint64_t size)

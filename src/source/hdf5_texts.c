@@ -6,8 +6,6 @@
 #include "source/hdf5.h"
 #include "source/texts.h"
 
-#include <string.h>
-
 #define TEXT_MAX (1 << 16) /* bytes of one text */
 #define SPREAD_MAX 256     /* bytes of texts of one length for each byte of the file */
 

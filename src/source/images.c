@@ -149,12 +149,11 @@ static rer_status open_folder(rer_images *images, const char *folder, int64_t N,
 
 static rer_status check_files(const rer_texts *paths, const char *list, rer_error *error)
 {
-    char quoted[200];
     for (int64_t row = 0; row < paths->count; row++) {
         const char *path = rer_text(paths, row);
         if (!is_file(path))
             return rer_fail(error, RER_BAD_INPUT, "%s: names '%s' for row %lld (from 0), which is no file", list,
-                            rer_quote(quoted, sizeof quoted, path, (int64_t)strlen(path)), (long long)row);
+                            RER_QUOTED(path), (long long)row);
     }
     return RER_OK;
 }

@@ -54,18 +54,21 @@ void rer_spool_drop(rer_spool *spool)
     *spool = RER_EMPTY_SPOOL;
 }
 
-static rer_status open_temporary(int *out, char *path, rer_error *error)
+/* A file without a name: it vanishes with its descriptor, whatever happens to this process. */
+static rer_status open_temporary(int *out, rer_error *error)
 {
+    char path[4096];
     const char *folder = getenv("TMPDIR");
     if (folder == NULL || *folder == 0)
         folder = "/var/tmp"; /* on a disk: /tmp is memory on many systems */
-    int length = snprintf(path, RER_TEMPORARY_PATH, "%s/rer-XXXXXX", folder);
-    if (length < 0 || length >= RER_TEMPORARY_PATH)
+    int length = snprintf(path, sizeof path, "%s/rer-XXXXXX", folder);
+    if (length < 0 || length >= (int)sizeof path)
         return rer_fail(error, RER_SYSTEM, "TMPDIR is longer than a path can be: %.80s...", folder);
     int fd = mkstemp(path);
     if (fd < 0) /* of whatever kind: no file of the user's is wrong */
         return rer_fail(error, RER_SYSTEM,
                         "%s: cannot make a temporary file there (set TMPDIR to a folder with room): %m", folder);
+    (void)unlink(path);
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     *out = fd;
     return RER_OK;
@@ -73,12 +76,8 @@ static rer_status open_temporary(int *out, char *path, rer_error *error)
 
 static rer_status flush(rer_spool *spool, rer_error *error)
 {
-    if (spool->fd < 0) {
-        char path[RER_TEMPORARY_PATH];
-        if (open_temporary(&spool->fd, path, error) != RER_OK)
-            return RER_SYSTEM;
-        (void)unlink(path); /* it vanishes with its descriptor, whatever happens to this process */
-    }
+    if (spool->fd < 0 && open_temporary(&spool->fd, error) != RER_OK)
+        return RER_SYSTEM;
     for (int64_t done = 0; done < spool->used;) {
         ssize_t put = pwrite(spool->fd, spool->buffer + done, (size_t)rer_min(spool->used - done, 1 << 30),
                              (off_t)spool->written);
@@ -130,34 +129,6 @@ rer_status rer_spool_finish(rer_spool *spool, rer_bytes *bytes, rer_error *error
     spool->fd = -1;
     rer_spool_drop(spool);
     return RER_OK;
-}
-
-rer_status rer_bytes_to_named_file(rer_bytes *bytes, char *path, const char *name, rer_error *error)
-{
-    rer_spool spool = RER_EMPTY_SPOOL;
-    unsigned char *chunk = NULL;
-    rer_status status = open_temporary(&spool.fd, path, error);
-    if (status != RER_OK)
-        return status;
-    status = rer_allocate(&chunk, CHUNK, 1, "a copy buffer", error);
-    for (int64_t at = 0; at < bytes->size && status == RER_OK; at += CHUNK) {
-        int64_t count = rer_min(CHUNK, bytes->size - at);
-        status = rer_bytes_read(bytes, at, count, chunk, name, error);
-        if (status == RER_OK)
-            status = rer_spool_write(&spool, chunk, count, error);
-    }
-    rer_bytes file = RER_NO_BYTES;
-    if (status == RER_OK)
-        status = rer_spool_finish(&spool, &file, error);
-    if (status == RER_OK) {
-        rer_bytes_close(bytes);
-        *bytes = file;
-    } else {
-        (void)unlink(path);
-    }
-    rer_spool_drop(&spool);
-    free(chunk);
-    return status;
 }
 
 /* ---- opening ----------------------------------------------------------------------------- */

@@ -25,11 +25,6 @@ void rer_bytes_close(rer_bytes *bytes);
 rer_status rer_bytes_read(const rer_bytes *bytes, int64_t offset, int64_t count, void *out, const char *name,
                           rer_error *error);
 
-#define RER_TEMPORARY_PATH 4096
-/* Moves the bytes to a temporary file with a name, for libraries that open files by name; the caller
- * unlinks `path` [RER_TEMPORARY_PATH] as soon as it is open there. */
-rer_status rer_bytes_to_named_file(rer_bytes *bytes, char *path, const char *name, rer_error *error);
-
 /* Where decoded bytes are collected. */
 typedef struct rer_spool {
     unsigned char *buffer; /* everything, or what the file does not have yet */

@@ -11,6 +11,7 @@ import numpy as np
 from cli_case import COMMAND, CliCase, clusters
 
 VERSIONS = ("earliest", "v108", "v110", "v112", "v114", "latest")
+SOME = ("earliest", "v110", "latest")  # each has other structures
 
 
 class Hdf5Case(CliCase):
@@ -70,7 +71,7 @@ class Layouts(Hdf5Case):
 
     def test_pictures(self):
         pictures = np.random.default_rng(0).integers(0, 255, (40, 12, 10, 3), "u1")
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("p.h5", libver) as file:
                 file.create_dataset("X", data=pictures, chunks=(7, 5, 4, 2), compression="gzip")
                 file.create_dataset("grey", data=pictures[..., 0], chunks=(40, 1, 10), maxshape=(40, None, 10))
@@ -79,7 +80,7 @@ class Layouts(Hdf5Case):
 
     def test_compact_and_early(self):
         X, _ = clusters(n=60)
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("x.h5", libver) as file:
                 for name, kind in (("compact", h5py.h5d.COMPACT), ("implicit", h5py.h5d.CHUNKED)):
                     plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -113,7 +114,7 @@ class Layouts(Hdf5Case):
 
     def test_shapes_that_changed(self):
         X, _ = clusters(n=60)
-        for libver in VERSIONS:
+        for libver in SOME:
             for maxshape in ((None, 8), (None, None), (200, 8)):
                 with self.write("x.h5", libver) as file:
                     grown = file.create_dataset("X", (11, 8), "f4", chunks=(4, 3), maxshape=maxshape, compression="gzip")
@@ -128,7 +129,7 @@ class Layouts(Hdf5Case):
         X, _ = clusters(n=60)
         with open("/proc/self/maps", encoding="utf-8") as maps:  # h5py has no word for it, but its library has
             library = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libhdf5" in line and "_hl" not in line))
-        for libver in VERSIONS[2:]:
+        for libver in SOME[1:]:
             with self.write("x.h5", libver) as file:
                 direct = file.create_dataset("X", X.shape, "f4", chunks=(20, 8), compression="gzip", shuffle=True)
                 for row in (0, 20, 40):
@@ -187,7 +188,7 @@ class Layouts(Hdf5Case):
         words = np.array(["dog", "a long, long name of a class", "\u00e4"])[y]
         X_path, y_path = self.save("X.npy", X), self.save("y.npy", words)
         expected = self.sums(X_path, y_path)
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("y.h5", libver) as file:
                 file["vlen"] = [str(word) for word in words]
                 file["fixed"] = np.array([word.encode() for word in words])
@@ -210,7 +211,7 @@ class Layouts(Hdf5Case):
 
     def test_paths(self):
         X, _ = clusters(n=60)
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("x.h5", libver, userblock_size=512) as file:
                 file["a/b/X"] = X
                 file["a/more"] = np.zeros(3)
@@ -231,14 +232,14 @@ class Refused(Hdf5Case):
         with self.write("target.h5") as file:
             file["X"] = self.values
         self.save("raw.bin", self.values.tobytes())
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("x.h5", libver) as file:
                 file["far"] = h5py.ExternalLink("target.h5", "/X")
                 file["root"] = h5py.ExternalLink("target.h5", "/")
                 file["soft"] = h5py.SoftLink("/root/X")
                 file["circle"] = h5py.SoftLink("/circle")
                 file.create_dataset("outside", (60, 8), "f4", external=[("raw.bin", 0, 1920)])
-                if libver not in ("earliest", "v108"):
+                if libver != "earliest":
                     layout = h5py.VirtualLayout((60, 8), "f4")
                     layout[:] = h5py.VirtualSource("target.h5", "X", (60, 8))
                     file.create_virtual_dataset("virtual", layout)
@@ -246,11 +247,11 @@ class Refused(Hdf5Case):
                 self.refused(f"x.h5:{member}", member, "a link to another file, 'target.h5'")
             self.refused("x.h5:outside", "its data lie in other files")
             self.refused("x.h5:circle", "a circle")
-            if libver not in ("earliest", "v108"):
+            if libver != "earliest":
                 self.refused("x.h5:virtual", "a virtual data set")
 
     def test_what_is_not_there(self):
-        for libver in VERSIONS:
+        for libver in SOME:
             with self.write("x.h5", libver) as file:
                 file["g/X"] = self.values
                 file.create_dataset("empty", (60, 8), "f4")
