@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rer import _rer
 from rer._arrays import class_values, kind_of_names
-from rer._keywords import SCORE_OPTIONS, option_texts, python_messages
+from rer._keywords import option_texts, python_messages, show_keywords
 from rer._progress import Bar, Progress
 from rer._result import Result
 from rer._source import make_dataset
@@ -50,6 +50,7 @@ class Model:
         with python_messages():
             self._model.save(os.fspath(path))
 
+    @show_keywords
     def score(
         self,
         X: Any,
@@ -70,7 +71,7 @@ class Model:
         Of the options only threshold, budget, features, drop_invalid, spreadsheet_safe, threads and memory
         apply here.
         """
-        settings = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
+        settings = option_texts(options, n_jobs, command="score")
         source = make_dataset(
             X, y, settings, label_column=label_column, vectors=vectors, ids=ids, images=images, texts=texts
         )

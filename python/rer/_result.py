@@ -3,7 +3,6 @@
 import html
 import json
 import os
-import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from rer import _rer
 from rer._arrays import Array, class_values, labels_of
+from rer._files import folder_beside
 from rer._keywords import python_messages
 from rer._picture import histogram, image_tag
 from rer._source import attach_images, attach_texts
@@ -279,8 +279,7 @@ class Result:
         except ImportError:
             raise ImportError("this needs pyarrow: pip install pyarrow; write() makes CSV files without it") from None
         table = pyarrow.table(self.to_dict())
-        target = os.path.abspath(path)
-        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(target)) as folder:
+        with folder_beside(path) as (folder, target):
             written = os.path.join(folder, "samples.parquet")
             pyarrow.parquet.write_table(table, written)
             os.replace(written, target)
@@ -379,15 +378,17 @@ class Result:
             0 if np.isnan(share) else round(share * judged)
             for share in (float(summary[name]) for name in ("noise_low", "noise_rate", "noise_high"))
         )
-        percent = f"{100 * self.noise_rate:.1f} %"
+        percent = [f"{100 * float(summary[name]):.1f}" for name in ("noise_low", "noise_rate", "noise_high")]
+        between = f"{percent[0]} to {percent[2]} %, about {n_wrong:,}"
+        labels = "label looks" if n_wrong == 1 else "labels look"
         if n_wrong == 0:
-            found = "Hardly any label looks wrong"
-        elif high == 0:  # another detector's estimate has no range
-            found = f"About {n_wrong:,} labels look wrong ({percent})"
+            found = "Hardly any label looks wrong" + (f", at most {high:,}" if high > 0 else "")
+        elif low == high or high == 0:  # another detector's estimate has no range
+            found = f"About {n_wrong:,} {labels} wrong ({percent[1]} %)"
         elif low == 0:
-            found = f"Up to {high:,} labels may be wrong (about {n_wrong:,}, {percent})"
+            found = f"Up to {high:,} labels may be wrong ({between})"
         else:
-            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} (about {n_wrong:,}, {percent})"
+            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} ({between})"
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),

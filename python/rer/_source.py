@@ -40,7 +40,8 @@ def attach_images(data: _rer.Dataset, images: Any) -> Array | None:
             path = os.path.join(folder, "images.txt")
             with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.writelines(os.path.abspath(image) + "\n" for image in images)
-            data.open_images(path)
+            with python_messages({path: "images"}):
+                data.open_images(path)
         return None
     array = np.ascontiguousarray(as_array(images, "images"))
     data.set_images(array)

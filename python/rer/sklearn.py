@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import rer
-from rer._keywords import table
+from rer._keywords import suggestion, table
 
 if TYPE_CHECKING:
     from rer._model import Model
@@ -50,7 +50,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
             setattr(self, name, options.get(name, option.default))
         unknown = [name for name in options if name not in _OPTIONS]
         if unknown:
-            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; see rer.options()")
+            names = [*_OPTIONS, "n_jobs", "random_state"]
+            raise TypeError(f"{type(self).__name__} has no parameter {unknown[0]!r}; {suggestion(unknown[0], names)}")
         self.n_jobs = n_jobs
         self.random_state = random_state
 
