@@ -78,7 +78,9 @@ class Model:
         with Bar(progress) as bar, python_messages():
             path = None if errors is None else os.fspath(errors)
             result = _rer.score(self._model, source.data, settings, path, bar.report)
-        return Result(result, self._kind, source.pictures)
+        found = Result(result, self._kind, source.pictures)
+        found._features = source.features
+        return found
 
     def __repr__(self) -> str:
         return f"<rer.Model of {len(self._model.class_names()):,} classes, {self.n_features:,} features>"

@@ -3,6 +3,7 @@
 import html
 import json
 import os
+import tempfile
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,17 @@ import numpy as np
 import numpy.typing as npt
 
 from rer import _rer
-from rer._arrays import Array, class_values, labels_of
+from rer._arrays import Array, class_values, feature_array, labels_of
 from rer._files import folder_beside
 from rer._keywords import python_messages
-from rer._picture import histogram, image_tag
+from rer._picture import Page, histogram, image_tag
+from rer._plot import places, plot
 from rer._source import attach_images, attach_texts
 from rer._table import Table, need_pandas
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas
 
     from rer._arrays import LabelKind
@@ -62,6 +66,8 @@ class Result:
     >>> 0 < r.difficulty < 1
     True
     """
+
+    _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
 
     def __init__(self, result: _rer.Result, kind: "LabelKind", pictures: Array | None = None) -> None:
         self._result = result
@@ -337,6 +343,33 @@ class Result:
             }
         )
 
+    # ---- pictures ----
+
+    def map(self, X: Any = None, *, method: str | None = None, random_state: int = 0) -> Floats:
+        """A place in the plane for each row, [N, 2]: what is alike lies together.
+
+        X: the features, where the result was read from files; else those that were analysed.
+        method: "pca", two principal directions, or "umap"; None: UMAP where umap-learn is installed, else PCA.
+        random_state: seed of UMAP, and of the rows that directions are found from where there are many.
+        """
+        features = feature_array(X) if X is not None else self._features
+        if features is None:
+            raise TypeError("the features are not in memory; give them: map(X)")
+        if len(features) != self.n_samples:
+            raise ValueError(f"X: {len(features)} rows where the result has {self.n_samples}")
+        return places(features, method, random_state)
+
+    def plot(self, charts: "str | Sequence[str] | None" = None, *, truth: Any = None, axes: Any = None) -> Any:
+        """Draws with matplotlib; returns the array of its axes.
+
+        charts: of "classes" (how many labels of each class are wrong), "reliability", "confusion" (flagged
+            labels and what they should be) and "map" (the rows in the plane, flagged ones red); None: all.
+        truth: the right labels [N], where they are known: reliability then compares what was said with what is
+            so; without them it shows how many wrong labels are expected among the most suspicious ones.
+        axes: where to draw, one for each chart.
+        """
+        return plot(self, charts, truth, axes)
+
     # ---- files ----
 
     def write(self, folder: str | os.PathLike[str]) -> None:
@@ -346,14 +379,25 @@ class Result:
         with python_messages():
             self._result.write(os.fspath(folder))
 
-    def report(self, path: str | os.PathLike[str], *, images: Any = None, texts: Any = None) -> None:
-        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them."""
+    def report(self, path: str | os.PathLike[str] | None = None, *, images: Any = None, texts: Any = None) -> Page | None:
+        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them.
+
+        Without a path nothing is written: what comes back shows the report in a notebook, as high as the window.
+        """
         with python_messages():
             if images is not None:
                 attach_images(self._data, images)
             if texts is not None:
                 attach_texts(self._data, texts)
-            self._result.report(os.fspath(path))
+            if path is not None:
+                self._result.report(os.fspath(path))
+                return None
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            written = os.path.join(folder, "report.html")
+            with python_messages({written: "the report"}):
+                self._result.report(written)
+            with open(written, encoding="utf-8") as file:
+                return Page(file.read())
 
     @cached_property
     def model(self) -> "Model":

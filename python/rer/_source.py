@@ -17,6 +17,7 @@ class Source(NamedTuple):
     data: _rer.Dataset
     kind: LabelKind  # what labels come back as
     pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
+    features: Array | None = None  # [N, ...] where they are in memory
 
 
 # What is said of classes waits for the labels; from files all of it is read at once.
@@ -110,7 +111,7 @@ def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
     path, offset = mapped_file(features)
     data = _rer.wrap_dataset(features, labels, settings, path, offset)
     pictures = features if data.picture() is not None else None
-    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), pictures)
+    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), pictures, features)
 
 
 def make_dataset(
@@ -137,11 +138,11 @@ def make_dataset(
         if parts.class_names is not None:
             said.setdefault("class_names", parts.class_names)
     elif vectors is not None:
-        raise TypeError("vectors is for tables: pandas, pyarrow, datasets, .parquet")
+        raise TypeError("vectors is for tables: pandas, polars, pyarrow, datasets, .parquet")
     with python_messages():
-        data, kind, pictures = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        data, kind, pictures, features = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
         for name, value in said.items():
             shown = _attach(data, name, value)
             pictures = shown if shown is not None else pictures
             kind = "text" if name == "class_names" else kind
-    return Source(data, kind, pictures)
+    return Source(data, kind, pictures, features)
