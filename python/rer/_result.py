@@ -456,12 +456,10 @@ class Result:
     def _repr_html_(self) -> str:
         suspects = self.suspects(10)
         text = "<br>".join(html.escape(line) for line in [*self._headline(), *(f"Note: {note}" for note in self.notes)])
-        images = ""
+        tags = []
         if self._pictures is not None:
-            images = "".join(
-                image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects
-            )
+            tags = [image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects]
         return (
             f"<div><p>{text}</p>{histogram(self.rer, self.is_label_issue)}"
-            f"<div>{images}</div>{suspects._repr_html_() if len(suspects) > 0 else ''}</div>"
+            f"{suspects._html(tags) if len(suspects) > 0 else ''}</div>"
         )

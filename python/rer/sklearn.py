@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 import rer
-from rer._keywords import suggestion, table
+from rer._keywords import python_messages, suggestion, table
 
 if TYPE_CHECKING:
     from rer._model import Model
@@ -38,10 +38,20 @@ def _show_parameters(function: Callable[..., None]) -> Callable[..., None]:
     return function
 
 
-class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
-    """What both share: options as parameters, and fitting."""
+def _copies(sample_weight: Any, X: Any) -> npt.NDArray[np.int64]:
+    """How many rows each row stands for, [N]."""
+    weights = np.asarray(_check_sample_weight(sample_weight, X, ensure_non_negative=True))
+    if (weights != np.rint(weights)).any():
+        wrong = weights[weights != np.rint(weights)][0]
+        raise ValueError(f"sample_weight: {wrong:g} is not whole; a row of weight 3 counts as three, one of weight 0 as none")
+    return weights.astype(np.int64)
+
+
+class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc,unused-ignore]
+    """What both share: options as parameters, fitting, and the errors under each class."""
 
     classes_: npt.NDArray[Any]
+    _rows: npt.NDArray[np.int64] | None
     model_: "Model"
 
     @_show_parameters
@@ -66,7 +76,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
         checked = {"reset": reset, "dtype": "numeric", "ensure_all_finite": finite, "order": "C"}
         return validate_data(self, X, **checked) if y is None else validate_data(self, X, y, **checked)
 
-    def _fit(self, X: Any, y: Any) -> "Result":
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> "Result":
+        """The result on the rows that count, each as often as it does: those are `_rows`."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None: "
@@ -74,9 +85,25 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
             )
         X, y = self._check(X, y, reset=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        rows, together = np.arange(len(X)), groups
+        if groups is not None and not isinstance(groups, str):
+            together = np.asarray(groups)
+            check_consistent_length(X, together)
+        if sample_weight is not None:
+            copies = _copies(sample_weight, X)
+            rows = np.repeat(rows, copies)
+            # Copies must not vouch for each other.
+            together = rows if groups is None and (copies > 1).any() else together
+            together = together[rows] if groups is not None and not isinstance(groups, str) else together
+        self.classes_ = np.unique(y[rows])
+        self._n_features_out = len(self.classes_)
+        codes = np.searchsorted(self.classes_, y[rows])
         options: Any = {name: getattr(self, name) for name in _OPTIONS}
-        result = rer.analyze(X, codes, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options)
+        self._rows = None if sample_weight is None else rows
+        used = X if sample_weight is None else X[rows]
+        result = rer.analyze(
+            used, codes, groups=together, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options
+        )
         self.model_ = result.model
         return result
 
@@ -91,6 +118,21 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
     def _score(self, X: Any, codes: Any = None, errors: str | None = None) -> "Result":
         options: Any = {"drop_invalid": getattr(self, "drop_invalid", False)}
         return self.model_.score(X, codes, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
+
+
+    def transform(self, X: Any) -> Floats:
+        """The error of each row under each class, [N, C]: its distance to the class."""
+        return self._errors(X)
+
+    def _errors(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = self._check(X, reset=False)
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:  # errors pass through a file, as the library has it
+            path = os.path.join(folder, "errors.npy")
+            with python_messages({path: "errors"}):
+                self._score(X, errors=path)
+            errors: Floats = np.load(path).T.astype(np.float64)
+        return errors
 
 
 class RerDetector(_Estimator):
@@ -115,13 +157,20 @@ class RerDetector(_Estimator):
     array([ 1, -1,  1])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Judges the labels y [N] of X [N, D] and keeps a model for new rows."""
-        result = self._fit(X, y)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Judges the labels y [N] of X [N, D] and keeps a model for new rows.
+
+        sample_weight: whole numbers [N]; a row of weight 3 counts as three that are left out together, one of
+            weight 0 is judged by the others alone.
+        groups: rows that are left out together, as rer.analyze takes them.
+        """
+        result = self._fit(X, y, sample_weight, groups)
         self.mistakenness_ = result.mistakenness
         self.label_score_ = result.label_score
         self.is_label_issue_ = result.is_label_issue
         self.suggested_labels_ = self.classes_[np.maximum(result.best_other_label.astype(int), 0)]
+        if self._rows is not None:
+            self._spread(X, y, self._rows)
         self.noise_rate_ = result.noise_rate
         self.difficulty_ = result.difficulty
         if result.summary["threshold_on"] == "mistakenness":
@@ -131,9 +180,33 @@ class RerDetector(_Estimator):
             self.offset_ = float(flagged.max()) if len(flagged) > 0 else 0.0
         return self
 
-    def fit_predict(self, X: Any, y: Any = None) -> npt.NDArray[np.int64]:
+    def _spread(self, X: Any, y: Any, rows: npt.NDArray[np.int64]) -> None:
+        """What was found of the rows that count -> all rows: the first copy's, or as new ones where there is none."""
+        X, y = self._check(X, y, reset=False)
+        places = np.searchsorted(rows, np.arange(len(X)))
+        left_out = np.ones(len(X), bool)
+        left_out[rows] = False
+        known = np.isin(y, self.classes_)
+        new = np.flatnonzero(left_out & known)
+        scored = self._score(X[new], self._codes(y[new])) if len(new) > 0 else None
+        for name, of_new in (
+            ("mistakenness_", "mistakenness"),
+            ("label_score_", "label_score"),
+            ("is_label_issue_", "is_label_issue"),
+            ("suggested_labels_", "best_other_label"),
+        ):
+            found = getattr(self, name)
+            all_rows = found[np.minimum(places, len(found) - 1)]
+            if scored is not None:
+                values = getattr(scored, of_new)
+                all_rows[new] = self.classes_[values.astype(int)] if name == "suggested_labels_" else values
+            nobody = left_out & ~known  # its class has no row that counts
+            all_rows[nobody] = y[nobody] if name == "suggested_labels_" else np.nan if all_rows.dtype.kind == "f" else False
+            setattr(self, name, all_rows)
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> npt.NDArray[np.int64]:
         """fit, and 1 or -1 for each label."""
-        return np.where(self.fit(X, y).is_label_issue_, -1, 1)
+        return np.where(self.fit(X, y, sample_weight, groups).is_label_issue_, -1, 1)
 
     def score_samples(self, X: Any, y: Any = None) -> Floats:
         """Probability that the label is right, [N]; without y, that the nearest class is."""
@@ -166,20 +239,19 @@ class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ig
     array([0, 1, 2])
     """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fits a model of each class."""
-        result = self._fit(X, y)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fits a model of each class.
+
+        sample_weight: whole numbers [N]; a row of weight 3 counts as three, one of weight 0 as none.
+        groups: rows that are left out together, as rer.analyze takes them.
+        """
+        result = self._fit(X, y, sample_weight, groups)
         self.temperature_ = float(result.summary["temperature"])
         return self
 
     def _scores(self, X: Any) -> Floats:
-        """-t error^2 / 2 of the rows under each class, [N, C]; errors pass through a file, as the library has it."""
-        check_is_fitted(self)
-        X = self._check(X, reset=False)
-        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
-            path = os.path.join(folder, "errors.npy")
-            self._score(X, errors=path)
-            errors: Floats = np.load(path).T.astype(np.float64)
+        """-t error^2 / 2 of the rows under each class, [N, C]."""
+        errors = np.asarray(self._errors(X))
         scores: Floats = -self.temperature_ / 2 * errors**2
         return scores
 
