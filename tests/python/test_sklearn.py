@@ -158,9 +158,9 @@ def test_metadata_is_routed():
         direct = RerClassifier().fit(StandardScaler().fit_transform(X), y, groups=groups)
         np.testing.assert_array_equal(pipeline.predict_proba(X), direct.predict_proba(StandardScaler().fit_transform(X)))
         classifier.set_score_request(sample_weight=True)
-        scores = cross_validate(pipeline, X, y, cv=GroupKFold(3), params={"groups": groups, "sample_weight": np.ones(600)})
+        scores = cross_validate(pipeline, X, y, cv=GroupKFold(4), params={"groups": groups, "sample_weight": np.ones(600)})
         assert scores["test_score"].min() > .9
-        GridSearchCV(pipeline, {"rerclassifier__shrinkage": [.1, .9]}, cv=GroupKFold(3)).fit(
+        GridSearchCV(pipeline, {"rerclassifier__shrinkage": [.1, .9]}, cv=GroupKFold(4)).fit(
             X, y, groups=groups, sample_weight=np.ones(600))
 
 
