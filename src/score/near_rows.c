@@ -201,6 +201,13 @@ static void compare_row(const near_pass *pass, const near_item *item, int64_t as
     }
 }
 
+/* Asking rows are many and far apart: the next one is on its way while this one is compared. */
+static void fetch_row(const float *x, int64_t D)
+{
+    for (int64_t j = 0; j < D; j += 16)
+        __builtin_prefetch(x + j);
+}
+
 static void compare_coarse(const near_pass *pass, const near_item *item, void *memory)
 {
     const rer_near *near = pass->near;
@@ -213,9 +220,12 @@ static void compare_coarse(const near_pass *pass, const near_item *item, void *m
             for (int64_t i = 0; i < RER_COARSE_ROWS; i++)
                 query[i] = pass->asked[rer_min(a + i, item->end - 1)] / near->slots;
             rer_coarse_bounds(&pass->coarse, parts.most, query, first, packs * RER_COARSE_ROWS);
-            for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++)
+            for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++) {
+                if (i + 1 < RER_COARSE_ROWS)
+                    fetch_row(near->x + query[i + 1] * near->D, near->D);
                 compare_row(pass, item, a + i, parts.most + i * RER_COARSE_CHUNK, parts.at, first,
                             packs * RER_COARSE_ROWS);
+            }
         }
     }
 }
