@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (32 << 20)
+#define STRETCH_BYTES (48 << 20)
 #define MANY 128 /* rows of which the likeliest are worth looking for first */
 #define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
 
