@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from rer._analyze import analyze
 from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
-from rer._result import Result
+from rer._result import Result, load_result
 from rer._rer import version as __version__
 from rer._studies import Bench, Comparison, Noise, Scaling, bench, compare, noise, scale
 from rer._table import Table
@@ -49,6 +49,7 @@ __all__ = [
     "find_label_issues",
     "get_label_quality_scores",
     "load",
+    "load_result",
     "noise",
     "options",
     "scale",

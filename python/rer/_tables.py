@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rer._arrays import Array, is_path
+from rer._arrays import Array, arrow_array, is_path
 
 
 class Parts(NamedTuple):
@@ -85,15 +85,6 @@ def _arrow_vectors(column: Any, name: str) -> Array:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
 
-def _arrow_column(column: Any) -> Array:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    array: Array = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
-    return array
-
-
 def _from_pandas(
     frame: Any, label_column: str | None, vectors: str | None, named: Mapping[str, str], taken: list[str]
 ) -> Parts:
@@ -160,7 +151,7 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, said:
     vectors = vectors or _only_vectors(table.schema, taken)
     return Parts(
         _arrow_vectors(table.column(vectors), vectors),
-        None if label_column is None else _arrow_column(table.column(label_column)),
+        None if label_column is None else arrow_array(table.column(label_column)),
         class_names,
-        {name: _arrow_column(table.column(column)) for name, column in named.items()},
+        {name: arrow_array(table.column(column)) for name, column in named.items()},
     )

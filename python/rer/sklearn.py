@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import rer
+from rer._arrays import as_array, labels_of, missing_labels
 from rer._keywords import table
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ def _show_parameters(function: Callable[..., None]) -> Callable[..., None]:
     parameters += [inspect.Parameter(name, kind, default=None) for name in ("n_jobs", "random_state")]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
+
+
+def _without_gaps(y: Any) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Labels for scikit-learn's checks, which know no missing ones: those are some other label. And which they are."""
+    labels = as_array(y, "y")
+    missing = missing_labels(labels)
+    if labels.ndim != 1 or not missing.any() or missing.all():
+        return y, np.zeros(labels.shape[:1], bool)
+    labels = labels.copy()
+    labels[missing] = labels[~missing][0]
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels, missing
+
+
+def _with_gaps(labels: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    if not missing.any():
+        return labels
+    gaps = labels.astype(object)
+    gaps[missing] = None
+    return gaps
 
 
 class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
@@ -71,25 +91,31 @@ class _Estimator(BaseEstimator):  # type: ignore[misc,unused-ignore]
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None: "
                 "the labels to be judged"
             )
+        y, missing = _without_gaps(y)
         X, y = self._check(X, y, reset=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
         options: Any = {name: getattr(self, name) for name in _OPTIONS}
-        result = rer.analyze(X, codes, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options)
+        result = rer.analyze(
+            *(X, _with_gaps(y, missing)), progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options
+        )
+        self.classes_ = result.classes["label"].astype(y.dtype)
         self.model_ = result.model
         return result
 
-    def _codes(self, y: Any) -> npt.NDArray[np.int64]:
+    def _known(self, y: Any) -> npt.NDArray[Any]:
+        """The labels of new rows, where they have one: all of classes that were there."""
+        y, missing = _without_gaps(y)
         y = np.asarray(y)
-        codes: npt.NDArray[np.int64] = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        if (self.classes_[codes] != y).any():
-            unknown = y[self.classes_[codes] != y][0]
-            raise ValueError(f"y: the label {unknown.item()!r} was not there when the model was fitted")
-        return codes
+        if y.dtype.kind in "if" and -1 not in self.classes_:
+            missing = missing | (y == -1)
+        unknown = y[~missing & ~np.isin(y, self.classes_)]
+        if len(unknown) > 0:
+            raise ValueError(f"y: the label {unknown.tolist()[0]!r} was not there when the model was fitted")
+        return _with_gaps(y, missing)
 
-    def _score(self, X: Any, codes: Any = None, errors: str | None = None) -> "Result":
+    def _score(self, X: Any, y: Any = None, errors: str | None = None) -> "Result":
         options: Any = {"drop_invalid": getattr(self, "drop_invalid", False)}
-        return self.model_.score(X, codes, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
+        return self.model_.score(X, y, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
 
 
 class RerDetector(_Estimator):
@@ -100,7 +126,7 @@ class RerDetector(_Estimator):
     (as in a Pipeline) each is judged by how sure its nearest class is.
 
     After fit, for the rows it was fitted on: `mistakenness_`, `label_score_`, `is_label_issue_`,
-    `suggested_labels_` [N]; `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
+    `suggested_labels_` [N] (the given one where nothing better is suggested); `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
 
     >>> import numpy as np
     >>> from rer import RerDetector
@@ -120,7 +146,7 @@ class RerDetector(_Estimator):
         self.mistakenness_ = result.mistakenness
         self.label_score_ = result.label_score
         self.is_label_issue_ = result.is_label_issue
-        self.suggested_labels_ = self.classes_[np.maximum(result.best_other_label.astype(int), 0)]
+        self.suggested_labels_ = labels_of(result._better, self.classes_)
         self.noise_rate_ = result.noise_rate
         self.difficulty_ = result.difficulty
         if result.summary["threshold_on"] == "mistakenness":
@@ -140,7 +166,7 @@ class RerDetector(_Estimator):
         X = self._check(X, reset=False)
         if y is None:
             return self._score(X).suggestion_probability
-        return self._score(X, self._codes(y)).label_score
+        return self._score(X, self._known(y)).label_score
 
     def decision_function(self, X: Any, y: Any = None) -> Floats:
         """score_samples less `offset_`: negative where predict says -1."""
@@ -185,9 +211,8 @@ class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ig
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest class, [N]."""
         check_is_fitted(self)
-        nearest = self._score(self._check(X, reset=False)).best_other_label
-        labels: npt.NDArray[Any] = self.classes_[nearest.astype(int)]
-        return labels
+        nearest = self._score(self._check(X, reset=False))._column("suggested")
+        return labels_of(nearest, self.classes_)
 
     def decision_function(self, X: Any) -> Floats:
         """Log of predict_proba before its sum is made 1, [N, C]; for two classes the second's less the first's."""

@@ -19,10 +19,10 @@ def data():
     return X, y, [f"f{i}.png" for i in range(len(y))]
 
 
-def check_same(result, X, y, ids=None):
-    expected = rer.analyze(X, y, ids=ids)
+def check_same(result, X, y, ids=None, class_names=None):
+    expected = rer.analyze(X, y, ids=ids, class_names=class_names)
     frame, other = result.to_frame(), expected.to_frame()
-    pandas.testing.assert_frame_equal(frame, other, check_dtype=False)
+    pandas.testing.assert_frame_equal(frame, other, check_dtype=False, check_names=False)
     assert list(frame.columns) == list(other.columns)
 
 
@@ -69,11 +69,11 @@ def test_hugging_face(data):
                                   "label": datasets.ClassLabel(names=["cat", "dog", "owl", "unused"]),
                                   "id": datasets.Value("string")})
     ds = datasets.Dataset.from_dict({"embedding": X, "label": y, "id": ids}, features=features)
-    check_same(rer.analyze(ds, "label", ids="id"), X, NAMES[y], ids)
+    check_same(rer.analyze(ds, "label", ids="id"), X, y, ids, NAMES)
     plain = datasets.Dataset.from_dict({"embedding": X.tolist(), "label": NAMES[y].tolist()})
     check_same(rer.analyze(plain, "label"), X.astype("f8"), NAMES[y])
     keep = np.random.default_rng(0).permutation(300)[:200]
-    check_same(rer.analyze(ds.select(keep), "label"), X[keep], NAMES[y[keep]])
+    check_same(rer.analyze(ds.select(keep), "label"), X[keep], y[keep], class_names=NAMES)
     model = rer.analyze(ds, "label").model
     assert model.score(ds.select(range(9)), "label").n_samples == 9
     with pytest.raises(TypeError, match="one split"):
