@@ -57,6 +57,7 @@ __all__ = [
 
 # Names that need another package, and where they are: loaded when they are asked for.
 _LAZY = {"RerClassifier": "rer.sklearn", "RerDetector": "rer.sklearn"}
+_MODULES = ("dataset", "filter", "rank")
 
 
 if not TYPE_CHECKING:
@@ -66,6 +67,8 @@ if not TYPE_CHECKING:
 
         if name in _LAZY:
             return getattr(importlib.import_module(_LAZY[name]), name)
+        if name in _MODULES:
+            return importlib.import_module(f"rer.{name}")
         raise AttributeError(f"module 'rer' has no attribute {name!r}")
 
 
