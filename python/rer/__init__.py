@@ -8,6 +8,7 @@
     r.report("report.html", images="pictures/")
     r.save("model.safetensors")
     rer.load("model.safetensors").score(X2, y2)
+    rer.check(X, r.fixed_labels(), before=r)    # what is wrong after the suggestions were taken
 
 Every sample is compared with each class as the class looks without that sample, in closed form.
 `X` is best taken from the last layer but one of a trained network.
@@ -21,6 +22,7 @@ Every sample is compared with each class as the class looks without that sample,
 from typing import TYPE_CHECKING
 
 from rer._analyze import analyze
+from rer._check import Check, check
 from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
 from rer._result import Result, load_result
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bench",
+    "Check",
     "Comparison",
     "Model",
     "Noise",
@@ -45,6 +48,7 @@ __all__ = [
     "__version__",
     "analyze",
     "bench",
+    "check",
     "compare",
     "find_label_issues",
     "get_label_quality_scores",
