@@ -51,6 +51,17 @@ static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer
                                at_end ? ", the most of the range: more may be likelier" : "");
 }
 
+/* What -1 was taken for, where it could be taken for something else. */
+static rer_status note_minus_one(rer_result *result, const rer_labels *labels, rer_error *error)
+{
+    if (labels->drops_minus_one)
+        return rer_result_add_note(result, error, "-1 means no label, as it does where all other labels are 0 or more");
+    if (labels->C == 3 && strcmp(rer_labels_value(labels, 0), "-1") == 0 &&
+        strcmp(rer_labels_value(labels, 1), "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
+        return rer_result_add_note(result, error, "-1 is a class beside 0 and 1; an empty label means none");
+    return RER_OK;
+}
+
 /* ---- score and judge: what rer_analyze and rer_score share --------------------------------- */
 
 /* What scoring fills of a result, and what only judging needs: free it. */
@@ -104,6 +115,8 @@ static rer_status add_notes(rer_result *result, const rer_detector *detector, bo
         status = note_pictures(result, data, error);
     if (status == RER_OK && left_out)
         status = note_clusters(result, data, error);
+    if (status == RER_OK)
+        status = note_minus_one(result, &data->labels, error);
     return status;
 }
 

@@ -43,8 +43,8 @@ def label_mistakes(embeddings, labels, groups=None, **options):
     for name, values in (("mistakenness", result.mistakenness), ("rer", result.rer)):
         for row, value in zip(rows, values.tolist()):
             fields[name][row] = None if np.isnan(value) else value
-    for row, value in zip(rows, result.suggested_label):
-        fields["suggested_label"][row] = value
+    for row, given, value in zip(rows, result.given_label, result.suggested_label):
+        fields["suggested_label"][row] = None if value == given else value
     return fields, [rows[i] for i in result.issues], summary(result)
 
 

@@ -122,6 +122,16 @@ static PyObject *list_options(PyObject *module, PyObject *args)
     return list;
 }
 
+static PyObject *check_output(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *path, *command;
+    rer_error error = {0};
+    if (!PyArg_ParseTuple(args, "sz", &path, &command))
+        return NULL;
+    return rer_check_output(path, command, &error) == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
 /* ---- the command ------------------------------------------------------------------------- */
 
 /* command(words) -> exit code. It handles signals its own way from then on: the last thing that a process does. */
@@ -163,6 +173,8 @@ static PyMethodDef functions[] = {
      "apart_dataset(rows, columns, labels, ask)\n--\n\nA data set in parts; ask(task, merge) gives their answers."},
     {"part_answer", part_answer, METH_VARARGS,
      "part_answer(rows, codes, first, threads, task)\n--\n\nThe answer of one part."},
+    {"check_output", check_output, METH_VARARGS,
+     "check_output(path, command)\n--\n\nRaises where a file (None) or a command's folder cannot be written."},
     {"part_merge", part_merge, METH_VARARGS, "part_merge(left, right)\n--\n\nOne answer of two."},
     {"unpack_model", unpack_model, METH_VARARGS, "unpack_model(content)\n--\n\nA packed model."},
     {"load_model", load_model, METH_VARARGS, "load_model(path)\n--\n\nA saved model."},

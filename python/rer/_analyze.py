@@ -96,8 +96,8 @@ def analyze(
             if source.data.codes():
                 raise ValueError("labels are given, and clusters would make others; drop one of the two")
             source.data.cluster(settings, bar.report)
-            source = source._replace(kind="integer")
+            source = source._replace(form=source.form._replace(kind="integer"))
         result = _rer.analyze(source.data, settings, None if errors is None else os.fspath(errors), bar.report)
-    found = Result(result, source.kind, source.pictures)
+    found = Result(result, source.form, source.values, source.pictures)
     found._features = source.features
     return found

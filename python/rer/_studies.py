@@ -17,6 +17,7 @@ from rer import _rer
 from rer._arrays import Array, as_array, class_values, is_path, label_array
 from rer._files import folder_beside
 from rer._keywords import option_texts, python_messages, show_keywords
+from rer._labels import LabelForm
 from rer._progress import Bar, Progress
 from rer._result import Result
 from rer._source import make_dataset
@@ -486,5 +487,5 @@ def _likely(X: Any, given: Codes, settings: Mapping[str, str], progress: Progres
     texts = {**chosen, "detector": "confident", "seed": "0"}
     source = make_dataset(X, given, texts)
     with Bar(progress) as bar:
-        result = Result(_rer.analyze(source.data, texts, None, bar.report), "integer")
+        result = Result(_rer.analyze(source.data, texts, None, bar.report), LabelForm("integer"))
     return np.ascontiguousarray(result._column("suggested"), np.int32)

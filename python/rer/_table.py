@@ -50,8 +50,9 @@ class Table:
     2
     """
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], index: Any = None) -> None:
         self._columns = dict(columns)
+        self._index = index  # pandas.Index for to_frame, or None
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +72,8 @@ class Table:
         if isinstance(key, str):
             return self._columns[key]
         if isinstance(key, slice):
-            return Table({name: column[key] for name, column in self._columns.items()})
+            index = None if self._index is None else self._index[key]
+            return Table({name: column[key] for name, column in self._columns.items()}, index)
         if not -len(self) <= key < len(self):
             raise IndexError(f"row {key} of {len(self)}")
         return {name: _plain(column[key]) for name, column in self._columns.items()}
@@ -86,6 +88,8 @@ class Table:
     def to_frame(self) -> "pandas.DataFrame":
         """As a pandas.DataFrame."""
         frame: pandas.DataFrame = need_pandas().DataFrame(self._columns)
+        if self._index is not None:
+            frame.index = self._index
         return frame
 
     def _texts(self) -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rer._arrays import Array, is_path
+from rer._arrays import Array, arrow_array, is_path
 
 
 class Parts(NamedTuple):
@@ -131,15 +131,6 @@ def _arrow_tensors(column: Any, name: str) -> Array:
     return arrays if arrays.dtype == np.uint8 and arrays.ndim in (3, 4) else arrays.reshape(len(arrays), -1)
 
 
-def _arrow_column(column: Any) -> Array:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    array: Array = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
-    return array
-
-
 def _pandas_kind(column: Any) -> str:
     """What a column of a frame holds, by its type and its first value."""
     if column.dtype.kind in "fiub":
@@ -196,7 +187,7 @@ def _arrow_features(table: Any, chosen: list[str], is_named: bool) -> Array:
         return np.stack(pictures)
     if is_named or _arrow_kind(kind) == "vectors":
         return _arrow_vectors(table.column(chosen[0]), chosen[0])
-    return np.stack([_arrow_column(table.column(name)) for name in chosen], axis=1)
+    return np.stack([arrow_array(table.column(name)) for name in chosen], axis=1)
 
 
 # ---- pictures of Hugging Face ----
@@ -237,7 +228,7 @@ def _thumbnails(column: Any, name: str) -> Array:
 
 def _named_column(table: Any, name: str, column: str) -> Any:
     found = table.column(column)
-    return _thumbnails(found, column) if name == "images" and _is_picture(found.type) else _arrow_column(found)
+    return _thumbnails(found, column) if name == "images" and _is_picture(found.type) else arrow_array(found)
 
 
 # ---- all of them ----
@@ -280,7 +271,7 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, said:
         table = table.select_columns(wanted).with_format("arrow")[:]
     return Parts(
         _arrow_features(table, chosen, vectors is not None),
-        None if label_column is None else _arrow_column(table.column(label_column)),
+        None if label_column is None else arrow_array(table.column(label_column)),
         class_names,
         {name: _named_column(table, name, column) for name, column in named.items()},
     )

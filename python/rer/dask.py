@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rer import _rer
 from rer._arrays import feature_array, label_array
 from rer._keywords import option_texts, python_messages
+from rer._labels import form_of
 from rer._result import Result
 from rer._source import name_classes
 
@@ -126,16 +127,19 @@ def analyze(
         X = X.compute_chunk_sizes()
     sizes = _cut(X.chunks[0])
     X = X.rechunk((sizes, (X.shape[1],)))
-    labels, kind = label_array(y.compute() if hasattr(y, "compute") else y)
+    y = y.compute() if hasattr(y, "compute") else y
+    labels, kind = label_array(y)
+    form = form_of(y, kind)
     texts = option_texts(options, None, random_state)
     asker = _Asker(X.to_delayed().ravel().tolist(), sizes, n_jobs)
     with python_messages():
         data = _rer.apart_dataset(X.shape[0], X.shape[1], labels, asker)
         asker.codes = np.frombuffer(data.codes(), np.int32)
+        values = None
         if class_names is not None:
+            values = form.values_of(data.class_names())
             name_classes(data, class_names)
-            kind = "text"
         if ids is not None:
             data.set_ids([str(item) for item in ids])
         result = _rer.analyze(data, texts, None, None)
-    return Result(result, kind)
+    return Result(result, form, values)

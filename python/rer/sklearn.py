@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 import rer
+from rer._arrays import as_array, labels_of, missing_labels
 from rer._keywords import python_messages, suggestion, table
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ def _show_parameters(function: Callable[..., None]) -> Callable[..., None]:
     parameters += [inspect.Parameter(name, kind, default=None) for name in ("n_jobs", "random_state")]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
+
+
+def _without_gaps(y: Any) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Labels for scikit-learn's checks, which know no missing ones: those are some other label. And which they are."""
+    labels = as_array(y, "y")
+    missing = missing_labels(labels)
+    if labels.ndim != 1 or not missing.any() or missing.all():
+        return y, np.zeros(labels.shape[:1], bool)
+    labels = labels.copy()
+    labels[missing] = labels[~missing][0]
+    return np.array(labels.tolist()) if labels.dtype.kind == "O" else labels, missing
+
+
+def _with_gaps(labels: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+    if not missing.any():
+        return labels
+    gaps = labels.astype(object)
+    gaps[missing] = None
+    return gaps
 
 
 def _copies(sample_weight: Any, X: Any) -> npt.NDArray[np.int64]:
@@ -83,6 +103,7 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None: "
                 "the labels to be judged"
             )
+        y, missing = _without_gaps(y)
         X, y = self._check(X, y, reset=True)
         check_classification_targets(y)
         rows, together = np.arange(len(X)), groups
@@ -95,30 +116,31 @@ class _Estimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             # Copies must not vouch for each other.
             together = rows if groups is None and (copies > 1).any() else together
             together = together[rows] if groups is not None and not isinstance(groups, str) else together
-        self.classes_ = np.unique(y[rows])
-        self._n_features_out = len(self.classes_)
-        codes = np.searchsorted(self.classes_, y[rows])
         options: Any = {name: getattr(self, name) for name in _OPTIONS}
         self._rows = None if sample_weight is None else rows
-        used = X if sample_weight is None else X[rows]
+        used = (X, _with_gaps(y, missing)) if sample_weight is None else (X[rows], _with_gaps(y[rows], missing[rows]))
         result = rer.analyze(
-            used, codes, groups=together, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options
+            *used, groups=together, progress=False, n_jobs=self.n_jobs, random_state=self.random_state, **options
         )
+        self.classes_ = result.classes["label"].astype(y.dtype)
+        self._n_features_out = len(self.classes_)
         self.model_ = result.model
         return result
 
-    def _codes(self, y: Any) -> npt.NDArray[np.int64]:
+    def _known(self, y: Any) -> npt.NDArray[Any]:
+        """The labels of new rows, where they have one: all of classes that were there."""
+        y, missing = _without_gaps(y)
         y = np.asarray(y)
-        codes: npt.NDArray[np.int64] = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-        if (self.classes_[codes] != y).any():
-            unknown = y[self.classes_[codes] != y][0]
-            raise ValueError(f"y: the label {unknown.item()!r} was not there when the model was fitted")
-        return codes
+        if y.dtype.kind in "if" and -1 not in self.classes_:
+            missing = missing | (y == -1)
+        unknown = y[~missing & ~np.isin(y, self.classes_)]
+        if len(unknown) > 0:
+            raise ValueError(f"y: the label {unknown.tolist()[0]!r} was not there when the model was fitted")
+        return _with_gaps(y, missing)
 
-    def _score(self, X: Any, codes: Any = None, errors: str | None = None) -> "Result":
+    def _score(self, X: Any, y: Any = None, errors: str | None = None) -> "Result":
         options: Any = {"drop_invalid": getattr(self, "drop_invalid", False)}
-        return self.model_.score(X, codes, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
-
+        return self.model_.score(X, y, errors=errors, progress=False, n_jobs=self.n_jobs, **options)
 
     def transform(self, X: Any) -> Floats:
         """The error of each row under each class, [N, C]: its distance to the class."""
@@ -143,7 +165,7 @@ class RerDetector(_Estimator):
     (as in a Pipeline) each is judged by how sure its nearest class is.
 
     After fit, for the rows it was fitted on: `mistakenness_`, `label_score_`, `is_label_issue_`,
-    `suggested_labels_` [N]; `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
+    `suggested_labels_` [N] (the given one where nothing better is suggested); `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
 
     >>> import numpy as np
     >>> from rer import RerDetector
@@ -168,7 +190,7 @@ class RerDetector(_Estimator):
         self.mistakenness_ = result.mistakenness
         self.label_score_ = result.label_score
         self.is_label_issue_ = result.is_label_issue
-        self.suggested_labels_ = self.classes_[np.maximum(result.best_other_label.astype(int), 0)]
+        self.suggested_labels_ = labels_of(result._better, self.classes_)
         if self._rows is not None:
             self._spread(X, y, self._rows)
         self.noise_rate_ = result.noise_rate
@@ -182,24 +204,24 @@ class RerDetector(_Estimator):
 
     def _spread(self, X: Any, y: Any, rows: npt.NDArray[np.int64]) -> None:
         """What was found of the rows that count -> all rows: the first copy's, or as new ones where there is none."""
+        y, missing = _without_gaps(y)
         X, y = self._check(X, y, reset=False)
         places = np.searchsorted(rows, np.arange(len(X)))
         left_out = np.ones(len(X), bool)
         left_out[rows] = False
-        known = np.isin(y, self.classes_)
+        known = np.isin(y, self.classes_) | missing
         new = np.flatnonzero(left_out & known)
-        scored = self._score(X[new], self._codes(y[new])) if len(new) > 0 else None
+        scored = self._score(X[new], _with_gaps(y[new], missing[new])) if len(new) > 0 else None
         for name, of_new in (
             ("mistakenness_", "mistakenness"),
             ("label_score_", "label_score"),
             ("is_label_issue_", "is_label_issue"),
-            ("suggested_labels_", "best_other_label"),
+            ("suggested_labels_", "suggested_label"),
         ):
             found = getattr(self, name)
             all_rows = found[np.minimum(places, len(found) - 1)]
             if scored is not None:
-                values = getattr(scored, of_new)
-                all_rows[new] = self.classes_[values.astype(int)] if name == "suggested_labels_" else values
+                all_rows[new] = getattr(scored, of_new)
             nobody = left_out & ~known  # its class has no row that counts
             all_rows[nobody] = y[nobody] if name == "suggested_labels_" else np.nan if all_rows.dtype.kind == "f" else False
             setattr(self, name, all_rows)
@@ -214,7 +236,7 @@ class RerDetector(_Estimator):
         X = self._check(X, reset=False)
         if y is None:
             return self._score(X).suggestion_probability
-        return self._score(X, self._codes(y)).label_score
+        return self._score(X, self._known(y)).label_score
 
     def decision_function(self, X: Any, y: Any = None) -> Floats:
         """score_samples less `offset_`: negative where predict says -1."""
@@ -258,9 +280,8 @@ class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ig
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest class, [N]."""
         check_is_fitted(self)
-        nearest = self._score(self._check(X, reset=False)).best_other_label
-        labels: npt.NDArray[Any] = self.classes_[nearest.astype(int)]
-        return labels
+        nearest = self._score(self._check(X, reset=False))._column("suggested")
+        return labels_of(nearest, self.classes_)
 
     def decision_function(self, X: Any) -> Floats:
         """Log of predict_proba before its sum is made 1, [N, C]; for two classes the second's less the first's."""

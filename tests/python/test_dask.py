@@ -78,7 +78,7 @@ def test_dtypes_labels_and_frames(data):
     unknown = da.concatenate([da.from_array(X, chunks=(3000, 20))])
     check_same(rer.dask.analyze(unknown[unknown[:, 0] > -np.inf], y), expected)
     named = rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), y, class_names=list("vwxyz"), ids=range(5500))
-    assert named.suspects(1)[0]["given_label"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
+    assert named.suspects(1)[0]["given_name"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
 
 
 def test_invalid_rows_and_errors(data):

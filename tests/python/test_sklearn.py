@@ -42,7 +42,7 @@ def test_detector_is_analyze():
     answer = detector.fit_predict(X, names)
     np.testing.assert_array_equal(answer, np.where(expected.is_label_issue, -1, 1))
     np.testing.assert_array_equal(detector.mistakenness_, expected.mistakenness)
-    np.testing.assert_array_equal(detector.suggested_labels_, expected.best_other_label)
+    np.testing.assert_array_equal(detector.suggested_labels_, expected.suggested_label)
     assert (detector.noise_rate_, detector.difficulty_) == (expected.noise_rate, expected.difficulty)
     assert detector.classes_.tolist() == ["cat", "dog", "owl"]
     X2, y2 = clusters(n=90, planted=5)
