@@ -27,14 +27,19 @@ static bool report(void *context, const char *stage, double fraction)
     return whole->outer->report(whole->outer->context, whole->stage, whole->shown);
 }
 
+static rer_status say_stage(whole_progress *whole, rer_error *error)
+{
+    return report(whole, NULL, 0) ? rer_fail(error, RER_CANCELLED, "cancelled") : RER_OK;
+}
+
 /* The first round is the measurement: from then on it is known what the others take. */
-static void announce(whole_progress *whole, double seconds)
+static rer_status announce(whole_progress *whole, double seconds, rer_error *error)
 {
     if (seconds < 90)
         (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f s in all", fmax(1, seconds));
     else
         (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f min in all", ceil(seconds / 60));
-    (void)report(whole, NULL, 0); /* who wants to stop will say so again */
+    return say_stage(whole, error);
 }
 
 /* ---- one trial --------------------------------------------------------------------------- */
@@ -293,8 +298,9 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
     room.progress = (rer_progress){.report = report, .context = &room.whole};
     double start = rer_now();
     (void)snprintf(room.whole.stage, sizeof room.whole.stage, "the first of %d rounds", bench->n_trials);
-    (void)report(&room.whole, NULL, 0);
     rer_status status = make_room(&room, error);
+    if (status == RER_OK)
+        status = say_stage(&room.whole, error);
     if (status == RER_OK)
         status = find_valid(&room, error);
     if (status == RER_OK)
@@ -304,8 +310,8 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
     for (int c = 0; c < bench->n_cells; c++)
         for (int t = 0; status == RER_OK && t < bench->cells[c].n_trials; t++) {
             status = run_trial(&room, &bench->cells[c], bench->cells[c].first_trial + t, error);
-            if (c == 0)
-                announce(&room.whole, rer_now() - start + room.whole.done * (bench->n_trials - 1));
+            if (status == RER_OK && c == 0)
+                status = announce(&room.whole, rer_now() - start + room.whole.done * (bench->n_trials - 1), error);
         }
     free_room(&room);
     return status;
