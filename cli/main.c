@@ -52,7 +52,7 @@ static int run(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--version") == 0) {
-        say("rer %s\n", rer_version());
+        say("rer %s (%s)\n", rer_version(), rer_kernels_in_use());
         return 0;
     }
     if (argc < 2)

@@ -90,6 +90,7 @@ static float weight_of(const rer_channel *channel, const float *value, int j, in
     if (classes != channel->C || !(channel->edge[j] > 0))
         return (float)weight;
     float least = INFINITY;
+#pragma omp simd reduction(min : least)
     for (int32_t k = 0; k < classes; k++)
         least = value[k] < least ? value[k] : least;
     return (float)((double)least > channel->edge[j] ? weight * channel->edge[j] / (double)least : weight);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "4"
+#define FORMAT "3"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -98,9 +98,10 @@ static rer_tensors *save_model(const rer_model *model)
         rer_tensors_add(tensors, "normalize.low", RER_F64, RER_SHAPE(model->D), normalizer->low);
         rer_tensors_add(tensors, "normalize.factor", RER_F64, RER_SHAPE(model->D), normalizer->factor);
     }
-    rer_tensors_set_number(tensors, "columns", (double)rer_model_columns(model));
-    if (model->span != NULL)
+    if (model->span != NULL) {
+        rer_tensors_set_number(tensors, "columns", (double)model->span->D);
         rer_tensors_add(tensors, "span", RER_F32, RER_SHAPE(model->span->rank, model->span->D), model->span->basis);
+    }
     model->reconstructor->save(model, tensors);
     return tensors;
 }
@@ -226,10 +227,10 @@ static rer_status load_channel(rer_model *model, rer_tensors *tensors, rer_error
 /* Rows that were wider than they were many are modelled in their span, with what lies outside as one more feature. */
 static void load_span(rer_model *model, rer_tensors *tensors)
 {
+    if (rer_tensors_text(tensors, "columns") == NULL)
+        return;
     double columns = rer_tensors_number(tensors, "columns");
     int64_t rank = model->D - 1;
-    if (columns == (double)model->D)
-        return;
     if (!(columns > (double)model->D && columns <= INT32_MAX / 2)) {
         rer_tensors_fail(tensors, "%g columns do not give rows of %lld features", columns, (long long)model->D);
         return;

@@ -22,7 +22,8 @@ struct rer_pool {
     int threads;     /* workers that run, the caller included */
     char *scratch;
     int64_t scratch_bytes, stride; /* of all workers; of one */
-    double reported;               /* when progress was last reported; the calling thread's alone */
+    double reported;               /* when progress was last reported, the calling thread's alone, ... */
+    double furthest;               /* ... and the most that was: jobs that repeat do not take it back */
 
     /* Guarded by the mutex: */
     pthread_mutex_t mutex;
@@ -103,7 +104,8 @@ static rer_status report(rer_pool *pool, int64_t item, rer_error *error)
         return RER_OK;
     pool->reported = now;
     double fraction = job->from + (job->to - job->from) * (double)item / (double)job->items;
-    if (progress->report(progress->context, job->stage, fraction))
+    pool->furthest = fraction > pool->furthest ? fraction : pool->furthest;
+    if (progress->report(progress->context, job->stage, pool->furthest))
         return rer_fail(error, RER_CANCELLED, "stopped while %s", job->stage);
     return RER_OK;
 }

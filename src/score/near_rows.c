@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (32 << 20)
+#define STRETCH_BYTES (48 << 20)
 #define MANY 128 /* rows of which the likeliest are worth looking for first */
 #define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
 
@@ -201,22 +201,46 @@ static void compare_row(const near_pass *pass, const near_item *item, int64_t as
     }
 }
 
+/* Asking rows are many and far apart: what is known of the next one is on its way while this one is compared. */
+static void fetch_place(const rer_near *near, int64_t place)
+{
+    const float *x = near->x + place / near->slots * near->D;
+    const char *list = (const char *)(near->list + place * RER_NEAR_KEPT);
+    for (int64_t j = 0; j < near->D; j += 16)
+        __builtin_prefetch(x + j);
+    __builtin_prefetch(list);
+    __builtin_prefetch(list + 64);
+}
+
+/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. */
+static void compare_group(const near_pass *pass, const near_item *item, int64_t a, const coarse_scratch *parts,
+                          int64_t first, int64_t n)
+{
+    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0;
+    for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
+        query[i] = pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots;
+    rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);
+    for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++) {
+        float bar = rer_coarse_bar(&pass->coarse, pass->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
+        if (pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n) > 0)
+            ask[count++] = a + i;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (i + 1 < count)
+            fetch_place(pass->near, pass->asked[ask[i + 1]]);
+        compare_row(pass, item, ask[i], parts->most + (ask[i] - a) * RER_COARSE_CHUNK, parts->at, first, n);
+    }
+}
+
 static void compare_coarse(const near_pass *pass, const near_item *item, void *memory)
 {
-    const rer_near *near = pass->near;
     rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
     coarse_scratch parts = lay_out(&scratch);
-    int64_t start = pass->start[item->class], end = pass->start[item->class + 1], query[RER_COARSE_ROWS];
+    int64_t start = pass->start[item->class], end = pass->start[item->class + 1];
     for (int64_t first = start / RER_COARSE_ROWS * RER_COARSE_ROWS; first < end; first += RER_COARSE_CHUNK) {
         int64_t packs = (rer_min(end - first, RER_COARSE_CHUNK) + RER_COARSE_ROWS - 1) / RER_COARSE_ROWS;
-        for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS) {
-            for (int64_t i = 0; i < RER_COARSE_ROWS; i++)
-                query[i] = pass->asked[rer_min(a + i, item->end - 1)] / near->slots;
-            rer_coarse_bounds(&pass->coarse, parts.most, query, first, packs * RER_COARSE_ROWS);
-            for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++)
-                compare_row(pass, item, a + i, parts.most + i * RER_COARSE_CHUNK, parts.at, first,
-                            packs * RER_COARSE_ROWS);
-        }
+        for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS)
+            compare_group(pass, item, a, &parts, first, packs * RER_COARSE_ROWS);
     }
 }
 

@@ -301,6 +301,15 @@ static void test_reports(void **state)
     assert_int_equal(rer_pool_run(pool, &job, NULL), RER_OK);
     assert_true(seen.count >= 1 && seen.wrong == 0);
     assert_committed_up_to(log, ITEMS);
+    free(log);
+    log = start_log(ITEMS); /* a job that stands earlier comes again: nothing goes back */
+    job = job_of(log);
+    job.from = 0;
+    job.to = .1;
+    int before = seen.count;
+    pause_for(120000);
+    assert_int_equal(rer_pool_run(pool, &job, NULL), RER_OK);
+    assert_true(seen.count > before && seen.wrong == 0);
     rer_pool_close(pool);
     free(log);
 }

@@ -215,7 +215,8 @@ static void test_double(const left_out_case *one, bool unit)
         grand[j] /= (double)labelled;
     for (int s = 0; s < SHRINKAGES; s++) {
         rer_error error = {0};
-        rer_centroid centroid = {.D = D, .C = (int32_t)C, .mean = mean, .grand = grand, .n = n, .in_double = true};
+        rer_centroid centroid = {
+            .D = D, .columns = D, .C = (int32_t)C, .mean = mean, .grand = grand, .n = n, .in_double = true};
         expectation e = expect(&m, shrinkages[s], false);
         if (rer_centroid_set_metric(&centroid, scatter, (double)(labelled - C), shrinkages[s], &error) != RER_OK)
             fail_msg("%s", error.message);
@@ -306,6 +307,7 @@ static void test_float(const left_out_case *one, bool unit)
         assert_int_equal(rer_class_means(&moments, &normalizer, &test.run, &test.error), RER_OK);
         assert_int_equal(rer_within_scatter(scatter, NULL, &moments, &normalizer, &test.run, &test.error), RER_OK);
         rer_centroid centroid = {.D = m.data.D,
+                                 .columns = m.data.D,
                                  .C = m.data.C,
                                  .mean = moments.mean,
                                  .grand = moments.grand,

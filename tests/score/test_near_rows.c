@@ -297,7 +297,7 @@ static void test_stretches(void **state)
 {
     (void)state;
     near_case one;
-    start(&one, 2500, 9000, 2); /* a block has 36 MB, a stretch 32 */
+    start(&one, 2500, 9000, 2); /* a block has 36 MB, a stretch 48 */
     search(&one);
     int64_t N = one.made.N;
     double *units = zeros(N * 9000, sizeof(double)), *distance = zeros(N, sizeof(double));
