@@ -17,11 +17,13 @@ Every sample is compared with each class as the class looks without that sample,
     rer.compare([r, other])     # two runs, versions of labels or data sets side by side
     rer.bench(X, y)             # which detector finds planted mistakes in these data
     rer.noise(y, rate=.1)       # labels with mistakes, to try things on
+    rer.apply(y, "decisions.csv")   # what was decided in the report
 """
 
 from typing import TYPE_CHECKING
 
 from rer._analyze import analyze
+from rer._apply import apply
 from rer._check import Check, check
 from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
@@ -47,6 +49,7 @@ __all__ = [
     "Table",
     "__version__",
     "analyze",
+    "apply",
     "bench",
     "check",
     "compare",

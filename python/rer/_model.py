@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rer import _rer
 from rer._arrays import kind_of_names
-from rer._keywords import SCORE_OPTIONS, option_texts, python_messages
+from rer._keywords import option_texts, python_messages, show_keywords
 from rer._labels import LabelForm
 from rer._progress import Bar, Progress
 from rer._result import Result
@@ -52,6 +52,7 @@ class Model:
         with python_messages():
             self._model.save(os.fspath(path))
 
+    @show_keywords
     def score(
         self,
         X: Any,
@@ -72,7 +73,7 @@ class Model:
         Of the options only threshold, budget, features, drop_invalid, spreadsheet_safe, threads and memory
         apply here.
         """
-        settings = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
+        settings = option_texts(options, n_jobs, command="score")
         renamed = None  # the model knows its classes by their names
         if self._values is not None and (y is not None or label_column is not None):
             renamed = dict(zip(self._values.tolist(), self._model.class_names(), strict=True))
@@ -91,7 +92,9 @@ class Model:
         form = source.form._replace(kind=self._form.kind)
         if y is None and label_column is None:
             form = form._replace(dtype=self._form.dtype if self._form.holder == "numpy" else None)
-        return Result(result, form, self._values, source.pictures)
+        found = Result(result, form, self._values, source.pictures)
+        found._features = source.features
+        return found
 
     def __repr__(self) -> str:
         return f"<rer.Model of {len(self._model.class_names()):,} classes, {self.n_features:,} features>"

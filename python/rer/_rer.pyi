@@ -83,3 +83,14 @@ def compare(
     folders: Sequence[str], column: str | None, error_rates: str | None, options: dict[str, str], /
 ) -> Study: ...
 def plant_noise(noisy: Any, given: Any, target: Any, classes: int, options: dict[str, str], /) -> int: ...
+def apply(
+    labels: str,
+    decisions: str,
+    label_column: str | None,
+    class_names: str | None,
+    out: str | None,
+    weights: str | None,
+    options: dict[str, str],
+    /,
+) -> tuple[int, int, int, int]: ...
+def command(words: Sequence[str], /) -> int: ...

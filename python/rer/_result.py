@@ -13,15 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from rer import _rer
-from rer._arrays import Array, kind_of_names, labels_of
+from rer._arrays import Array, feature_array, kind_of_names, labels_of
+from rer._files import folder_beside
 from rer._keep import Kept, keep, read_folder
 from rer._keywords import python_messages
 from rer._labels import LabelForm
-from rer._picture import histogram, image_tag
+from rer._picture import Page, histogram, image_tag
+from rer._plot import places, plot
 from rer._source import attach_images, attach_texts
 from rer._table import Table, need_pandas
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas
 
     from rer._model import Model
@@ -67,6 +71,8 @@ class Result:
     >>> 0 < r.difficulty < 1
     True
     """
+
+    _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
 
     def __init__(
         self,
@@ -339,8 +345,7 @@ class Result:
         except ImportError:
             raise ImportError("this needs pyarrow: pip install pyarrow; write() makes CSV files without it") from None
         table = pyarrow.table(self.to_dict())
-        target = os.path.abspath(path)
-        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(target)) as folder:
+        with folder_beside(path) as (folder, target):
             written = os.path.join(folder, "samples.parquet")
             pyarrow.parquet.write_table(table, written)
             os.replace(written, target)
@@ -401,6 +406,33 @@ class Result:
             }
         )
 
+    # ---- pictures ----
+
+    def map(self, X: Any = None, *, method: str | None = None, random_state: int = 0) -> Floats:
+        """A place in the plane for each row, [N, 2]: what is alike lies together.
+
+        X: the features, where the result was read from files; else those that were analysed.
+        method: "pca", two principal directions, or "umap"; None: UMAP where umap-learn is installed, else PCA.
+        random_state: seed of UMAP, and of the rows that directions are found from where there are many.
+        """
+        features = feature_array(X) if X is not None else self._features
+        if features is None:
+            raise TypeError("the features are not in memory; give them: map(X)")
+        if len(features) != self.n_samples:
+            raise ValueError(f"X: {len(features)} rows where the result has {self.n_samples}")
+        return places(features, method, random_state)
+
+    def plot(self, charts: "str | Sequence[str] | None" = None, *, truth: Any = None, axes: Any = None) -> Any:
+        """Draws with matplotlib; returns the array of its axes.
+
+        charts: of "classes" (how many labels of each class are wrong), "reliability", "confusion" (flagged
+            labels and what they should be) and "map" (the rows in the plane, flagged ones red); None: all.
+        truth: the right labels [N], where they are known: reliability then compares what was said with what is
+            so; without them it shows how many wrong labels are expected among the most suspicious ones.
+        axes: where to draw, one for each chart.
+        """
+        return plot(self, charts, truth, axes)
+
     # ---- files ----
 
     def write(self, folder: str | os.PathLike[str]) -> None:
@@ -410,8 +442,11 @@ class Result:
         with python_messages():
             self._result.write(os.fspath(folder))
 
-    def report(self, path: str | os.PathLike[str], *, images: Any = None, texts: Any = None) -> None:
-        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them."""
+    def report(self, path: str | os.PathLike[str] | None = None, *, images: Any = None, texts: Any = None) -> Page | None:
+        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them.
+
+        Without a path nothing is written: what comes back shows the report in a notebook, as high as the window.
+        """
         with python_messages():
             for attach, value in ((attach_images, images), (attach_texts, texts)):
                 if value is None:
@@ -421,7 +456,15 @@ class Result:
                         "a result that was pickled or loaded shows what it was made with; give images and texts to rer.analyze"
                     )
                 attach(self._data, value)
-            self._result.report(os.fspath(path))
+            if path is not None:
+                self._result.report(os.fspath(path))
+                return None
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            written = os.path.join(folder, "report.html")
+            with python_messages({written: "the report"}):
+                self._result.report(written)
+            with open(written, encoding="utf-8") as file:
+                return Page(file.read())
 
     @cached_property
     def model(self) -> "Model":
@@ -446,15 +489,17 @@ class Result:
             0 if np.isnan(share) else round(share * judged)
             for share in (float(summary[name]) for name in ("noise_low", "noise_rate", "noise_high"))
         )
-        percent = f"{100 * self.noise_rate:.1f} %"
+        percent = [f"{100 * float(summary[name]):.1f}" for name in ("noise_low", "noise_rate", "noise_high")]
+        between = f"{percent[0]} to {percent[2]} %, about {n_wrong:,}"
+        labels = "label looks" if n_wrong == 1 else "labels look"
         if n_wrong == 0:
-            found = "Hardly any label looks wrong"
-        elif high == 0:  # another detector's estimate has no range
-            found = f"About {n_wrong:,} labels look wrong ({percent})"
+            found = "Hardly any label looks wrong" + (f", at most {high:,}" if high > 0 else "")
+        elif low == high or high == 0:  # another detector's estimate has no range
+            found = f"About {n_wrong:,} {labels} wrong ({percent[1]} %)"
         elif low == 0:
-            found = f"Up to {high:,} labels may be wrong (about {n_wrong:,}, {percent})"
+            found = f"Up to {high:,} labels may be wrong ({between})"
         else:
-            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} (about {n_wrong:,}, {percent})"
+            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} ({between})"
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),
@@ -478,14 +523,12 @@ class Result:
     def _repr_html_(self) -> str:
         suspects = self.suspects(_PICTURED)
         text = "<br>".join(html.escape(line) for line in [*self._headline(), *(f"Note: {note}" for note in self.notes)])
-        images = ""
+        tags = []
         if self._pictures is not None:
-            images = "".join(
-                image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects
-            )
+            tags = [image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects]
         return (
             f"<div><p>{text}</p>{histogram(self.rer, self.is_label_issue)}"
-            f"<div>{images}</div>{suspects._repr_html_() if len(suspects) > 0 else ''}</div>"
+            f"{suspects._html(tags) if len(suspects) > 0 else ''}</div>"
         )
 
 

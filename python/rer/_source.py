@@ -19,6 +19,7 @@ class Source(NamedTuple):
     form: LabelForm  # what labels come back as
     values: Array | None  # [C] the labels of the classes, where they have other names
     pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
+    features: Array | None = None  # [N, ...] where they are in memory
 
 
 # What is said of classes waits for the labels; from files all of it is read at once.
@@ -42,7 +43,8 @@ def attach_images(data: _rer.Dataset, images: Any) -> Array | None:
             path = os.path.join(folder, "images.txt")
             with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.writelines(os.path.abspath(image) + "\n" for image in images)
-            data.open_images(path)
+            with python_messages({path: "images"}):
+                data.open_images(path)
         return None
     array = np.ascontiguousarray(as_array(images, "images"))
     data.set_images(array)
@@ -114,7 +116,7 @@ def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
     data = _rer.wrap_dataset(features, labels, settings, path, offset)
     pictures = features if data.picture() is not None else None
     form = LabelForm("integer", index=index) if kind is None else form_of(y, kind, index)
-    return Source(data, form, None, pictures)
+    return Source(data, form, None, pictures, features)
 
 
 def make_dataset(
@@ -143,12 +145,13 @@ def make_dataset(
         if parts.class_names is not None:
             said.setdefault("class_names", parts.class_names)
     elif vectors is not None:
-        raise TypeError("vectors is for tables: pandas, pyarrow, datasets, .parquet")
+        raise TypeError("vectors is for tables: pandas, polars, pyarrow, datasets, .parquet")
     with python_messages():
-        data, form, values, pictures = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        data, form, values, pictures, features = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
         if "class_names" in said:
             values = form.values_of(data.class_names())
         for name, value in said.items():
             shown = _attach(data, name, value)
             pictures = shown if shown is not None else pictures
-    return Source(data, form if form.index is not None else form._replace(index=index), values, pictures)
+    form = form if form.index is not None else form._replace(index=index)
+    return Source(data, form, values, pictures, features)

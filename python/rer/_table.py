@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -108,12 +108,17 @@ class Table:
         ]
         return "\n".join([*lines, self._more()] if self._more() else lines)
 
-    def _repr_html_(self) -> str:
+    def _html(self, pictures: Sequence[str] = ()) -> str:
+        """As HTML; pictures: a tag for each row, which comes first in it."""
         head, *rows = ([html.escape(cell) for cell in row] for row in zip(*self._texts(), strict=True))
+        shown = [[tag, *row] for tag, row in zip(pictures, rows, strict=True)] if pictures else rows
         return (
             "<table><thead><tr>"
-            + "".join(f"<th>{cell}</th>" for cell in head)
+            + "".join(f"<th>{cell}</th>" for cell in ["", *head][not pictures :])
             + "</tr></thead><tbody>"
-            + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+            + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in shown)
             + f"</tbody></table>{self._more()}"
         )
+
+    def _repr_html_(self) -> str:
+        return self._html()
