@@ -74,7 +74,7 @@ static void hold_standard_streams(void)
         (void)close(fd);
 }
 
-int main(int argc, char **argv)
+int run_program(int argc, char **argv)
 {
     hold_standard_streams();
     signals_start();

@@ -54,7 +54,10 @@ def test_fix_and_check_again(cells):
     printed, _ = cell_with(cells, "fixed[sure]")
     before, after = map(int, re.search(r"before: (\d+), after: (\d+)", printed).groups())
     assert before == 90 and after < 20
-    _, shown = cell_with(cells, "rer.compare")
-    assert "the same samples, other labels" in shown["text/plain"]
+    _, shown = cell_with(cells, "rer.check")
+    assert re.search(r"(\d+) labels were changed: \1 to what rer suggested", shown["text/plain"])
+    printed, _ = cell_with(cells, "left.expected_wrong")
+    found, left = map(int, re.findall(r"\d+", printed))
+    assert left == after and abs(found - left) < 10
     _, shown = cell_with(cells, "rer.scale")
     assert "With unlimited data" in shown["text/plain"] and "<svg" in shown["text/html"]
