@@ -171,7 +171,7 @@ static rer_status check_abilities(const rer_model *model, const rer_dataset *dat
 {
     const rer_reconstructor *reconstructor = model->reconstructor;
     bool grouped = data->groups.codes != NULL || data->group_duplicates;
-    if (data->parts.ask != NULL && !reconstructor->is_closed_form)
+    if (rer_dataset_is_apart(data) && !reconstructor->is_closed_form)
         return rer_fail(error, RER_BAD_USAGE,
                         "--reconstructor %s: rows that lie in parts can be analysed by centroid only",
                         reconstructor->name);
@@ -223,7 +223,7 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
 static bool can_span(const rer_dataset *data, const rer_options *options)
 {
     bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
-    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && data->parts.ask == NULL &&
+    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
            data->class_embeddings == NULL;
 }
 
@@ -242,7 +242,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
-    run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
+    run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     if (status == RER_OK && can_span(data, options))
         status = rer_span_make(&span, &run, error);

@@ -11,6 +11,7 @@ import threading
 
 import cleanlab
 import dask.array
+import dask.dataframe
 import datasets
 import distributed
 import matplotlib
@@ -60,6 +61,8 @@ def given(tmp_path_factory):
     yield folder, dict(
         X=X, y=y, X2=X[:90], y2=y[:90], labels=y, frame=frame, dataset=dataset, video=np.arange(600) // 2,
         again=rer.analyze(X, y, shrinkage=.3), darray=dask.array.from_array(X, chunks=(200, 16)),
+        dframe=dask.dataframe.from_pandas(pandas.DataFrame(X).rename(columns=str).assign(label=NAMES[y]), npartitions=2),
+        pred_probs=np.where(np.eye(3, dtype=bool)[y], .8, .1),
         lab=cleanlab.Datalab({"X": X, "y": y}, label_name="y", verbosity=0))
     client.close()
     cluster.close()
