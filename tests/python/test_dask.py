@@ -129,7 +129,7 @@ def test_searches_that_are_cut(data, monkeypatch):
     """Where a worker has no room for all rows that ask, they ask some at a time."""
     X, y, expected = data
     asked = []
-    monkeypatch.setattr(rer.dask._Threads, "room", 8 * 50_000)
+    monkeypatch.setattr(rer.dask._Threads, "room", 24 * 50_000)
     cut = rer.dask.split_task
     monkeypatch.setattr(rer.dask, "split_task", lambda task, room: asked.append(cut(task, room)) or asked[-1])
     check_same(rer.dask.analyze(da.from_array(X, chunks=(1500, 20)), y), expected)
