@@ -78,6 +78,8 @@ static const file_option file_options[] = {
     {{"json", "", "off", "print compare.json instead of the tables", true, "rer compare"},
      offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
+    {{"color", "auto|always|never", "auto", "auto: on a terminal, unless NO_COLOR is set", false, NULL},
+     offsetof(cli_arguments, color)},
     {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},
 };
 

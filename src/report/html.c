@@ -157,10 +157,27 @@ static void put_notes(const rer_page *page)
     }
 }
 
+/* A command that works as it stands, where the labels and decisions.csv are. */
+static void put_apply(const rer_page *page)
+{
+    const rer_dataset *data = page->data;
+    bool clusters = data->clusters > 0; /* in no file but ours */
+    const char *labels = clusters ? "samples.csv:given_label" : data->labels.source;
+    rer_writer *writer = page->writer;
+    char *word = NULL;
+    labels = labels != NULL ? labels : "y.npy";
+    bool is_table = strstr(labels, ".csv") != NULL || strstr(labels, ".tsv") != NULL || strstr(labels, ".txt") != NULL;
+    rer_put(writer,
+            clusters ? ", in the folder of this page: <code id=\"apply\">rer apply" : ": <code id=\"apply\">rer apply");
+    if (rer_writer_ok(writer, rer_shell_word(&word, labels, writer->error)))
+        rer_put_html(writer, word);
+    rer_puts(writer, " decisions.csv --out y_clean", is_table ? ".csv" : ".npy", "</code>");
+    free(word);
+}
+
 /* What to do with the answer, in three steps. */
 static void put_next(const rer_page *page)
 {
-    const char *labels = page->data->labels.source;
     const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
@@ -177,9 +194,9 @@ static void put_next(const rer_page *page)
         rer_put_count(writer, llround(rer_result_expected_wrong(page->result, twice)));
         rer_put(writer, " wrong ones.");
     }
-    rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
-    rer_put_html(writer, labels != NULL ? labels : "y.npy");
-    rer_put(writer, " decisions.csv --out y_clean.npy</code></li>\n</ol></div>\n");
+    rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them");
+    put_apply(page);
+    rer_put(writer, "</li>\n</ol></div>\n");
 }
 
 /* ---- sections --------------------------------------------------------------------------------- */
