@@ -186,7 +186,7 @@ class Apply(CliCase):
     def test_refuses_what_it_does_not_understand(self):
         y = self.analyze(lambda y: self.save("y.npy", y))
         label = str(y[4])
-        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose or drop, not 'maybe'"),
+        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose, drop or unsure, not 'maybe'"),
                            ([(4, label, "fix", "7")], "line 2: the labels have no class '7'"),
                            ([(4, label, "fix", "1"), (4, label, "keep", label)], "line 3: a second time the row '4'"),
                            ([(999, label, "keep", label)], "no such row in the labels: '999'"),
