@@ -28,6 +28,9 @@
     row: (a, b) => a.row - b.row,
   };
 
+  /* Why it is in the queue: one sample may be there for several reasons. */
+  const kinds = { suspect: (s) => s.ranked, copy: (s) => s.group >= 0, outlier: (s) => s.outlier };
+
   function filter() {
     const find = $("find").value.trim().toLowerCase();
     const over = Number($("over").value) / 100;
@@ -39,7 +42,7 @@
     $("over-shown").textContent = Math.round(100 * over) + " %";
     shown = suspects.filter((s) =>
       (s.p === null ? over === 0 : s.p >= over) && (only < 0 || s.given === only || s.suggested === only) &&
-      (what === "" || s.what === what) && (pair === "" || `${s.given}-${s.suggested}` === pair) &&
+      (what === "" || kinds[what](s)) && (pair === "" || `${s.given}-${s.suggested}` === pair) &&
       (find === "" || wordsOf(s).includes(find)) &&
       (state === "all" || (state === "done") === store.state.has(s.row)));
     shown.sort(sorts[$("sort").value]);

@@ -485,12 +485,13 @@ class Queue(ReviewCase):
         self.assertEqual({s[0] for s in suspects if s[11] >= 0}, copies)
         page = self.start(path)
         page.select_option("#what", "outlier")
-        odd = [s[0] for s in suspects if not s[5] & 4 and s[11] < 0]
+        odd = [s[0] for s in suspects if s[5] & 2]
         self.assertEqual(page.inner_text("#count"), f"{len(odd)} of {len(suspects)} suspects")
         self.assertTrue(odd)
         page.keyboard.press("d")
         page.select_option("#what", "copy")
         self.assertIn("Nearly the same", page.inner_text("#detail"))
+        self.assertEqual(page.inner_text("#count"), f"3 of {len(suspects)} suspects")
         row = self.chosen_row(page)
         page.keyboard.press("k")
         self.assertEqual({int(r["index"]): r["decision"] for r in self.export(page)}, {odd[0]: "drop", row: "keep"})
