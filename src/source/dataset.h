@@ -42,6 +42,12 @@ rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error 
 /* Whether these can be the user's own probabilities [N, C]. */
 rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_array *array, rer_error *error);
 
+/* Whether the rows lie elsewhere, where none can be read from here. */
+static inline bool rer_dataset_is_apart(const rer_dataset *data)
+{
+    return data->parts.ask != NULL;
+}
+
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
