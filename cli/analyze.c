@@ -9,7 +9,7 @@ static rer_status open_clustered_data(rer_dataset **data, const rer_files *files
     rer_status status = rer_dataset_open(data, files, arguments->options, error);
     if (status != RER_OK)
         return status;
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, *data, arguments->quiet);
     signals_defer(true);
     status = rer_dataset_cluster(*data, NULL, arguments->options, &progress, error);
     signals_defer(false);

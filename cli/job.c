@@ -22,7 +22,7 @@ static rer_status compute_with_progress(cli_job *job, job_compute compute, rer_e
                            .errors = job->arguments->errors,
                            .model = job->arguments->save_model,
                            .folder = job->arguments->out};
-    progress_start(&line, job->arguments->quiet);
+    progress_start(&line, job->data, job->arguments->quiet);
     rer_status status = compute(job, &outputs, &progress, error);
     progress_clear(&line);
     return status;

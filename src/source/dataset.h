@@ -60,3 +60,6 @@ bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by 
 /* Sets data->class_embeddings from an array [C, D], or from the file that holds it. */
 rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error);
 rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_error *error);
+
+/* " TEXT", in single quotes where a shell needs them; freed by the caller. */
+rer_status rer_shell_word(char **word, const char *text, rer_error *error);

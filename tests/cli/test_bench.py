@@ -203,7 +203,7 @@ class Bench(CliCase):
             self.assertEqual(cell["detectors"][best]["auroc"], cell["detectors"][cell["winner"]]["auroc"])
         self.assertEqual(result["options"]["rates"], "0.1,0.2")
         self.assertEqual(result["options"]["noise"], "symmetric,asymmetric")
-        self.assertIn("winner", done.out)
+        self.assertIn("difference (95 %)", done.out)
         self.assertIn("Written to a/b", done.out)
         for line in done.out.splitlines():
             self.assertLessEqual(len(line), 100, line)
