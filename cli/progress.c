@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR = 20, LINE = 240 };
+enum { BAR = 12, LINE = 240 };
 
 static double now(void)
 {

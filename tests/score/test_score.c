@@ -114,7 +114,7 @@ static void test_against_all_errors(void **state)
                          .unlabelled = 60,
                          .mislabelled = 100,
                          .seed = 1};
-    made_settings two = {.N = 300, .D = 4, .C = 2, .unlabelled = 9, .mislabelled = 20, .seed = 2};
+    made_settings two = {.N = 300, .D = 4, .C = 2, .mislabelled = 20, .seed = 2};
     made_settings many = {.N = 2600, .D = 6, .C = 1200, .separation = 5, .unlabelled = 10, .seed = 3};
     check(&few, "whiten");
     check(&few, "minmax");
