@@ -92,7 +92,7 @@ static void check(const made_settings *settings, const char *normalize)
     for (int64_t row = 0; row < one.made.N; row++)
         check_row(&sums, &one, row);
     const rer_summary *summary = rer_result_summary(one.result);
-    assert_true(sums.n > 0 && sums.n < (double)one.made.N);
+    assert_true(sums.n > 0 && sums.n <= (double)one.made.N);
     assert_near(summary->own_error, sums.own / sums.n, "mean own error");
     assert_near(summary->best_error, sums.best / sums.n, "mean best error");
     assert_near(summary->second_error, sums.second / sums.n, "mean second error");
