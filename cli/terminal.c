@@ -123,8 +123,8 @@ static const char *copy_columns(char *out, size_t size, size_t *used, int *colum
         int wide = next_visible(shown, &next);
         if (*columns + wide > limit || *used + strlen(shown) >= size)
             break;
-        memcpy(out + *used, shown, strlen(shown));
-        *used += strlen(shown);
+        for (const char *byte = shown; *byte != 0; byte++)
+            out[(*used)++] = *byte;
         *columns += wide;
         text = next;
     }

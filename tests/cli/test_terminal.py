@@ -125,7 +125,7 @@ class Terminal(CliCase):
         done = [int(match[3]) for match in found]
         self.assertEqual(done, sorted(done))
         for match in found:
-            self.assertEqual(len(match[1] + match[2]), 20)
+            self.assertEqual(len(match[1] + match[2]), 12)
             self.assertLessEqual(abs(len(match[1]) - int(match[3]) / 5), 1)
 
     def test_reader_that_leaves(self):
