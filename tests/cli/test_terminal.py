@@ -1,12 +1,9 @@
 """What people see: at most 25 lines of 100 columns, harmless, and quiet when nobody reads."""
-import fcntl
 import json
 import os
 import pty
 import re
-import struct
 import subprocess
-import termios
 import unicodedata
 import unittest
 
@@ -93,24 +90,6 @@ class Terminal(CliCase):
             self.assertEqual("\x1b" in text, coloured, (environment, options))
         self.assertIn("auto, always or never", self.rer("analyze", X, y, "--color", "yes", code=2).err)
         json.loads(self.rer("analyze", X, y, "--json", "--color", "always").out)
-
-    def on_terminal(self, *arguments, columns=100, **environment):
-        """Both outputs of a command on a terminal of so many columns."""
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-        clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
-        process = subprocess.Popen([COMMAND, *arguments], stdout=slave, stderr=slave, cwd=self.folder,
-                                   env={**clean, "TERM": "xterm", **environment})
-        os.close(slave)
-        text = b""
-        try:
-            while piece := os.read(master, 65536):
-                text += piece
-        except OSError:
-            pass  # the other end is closed
-        os.close(master)
-        self.assertEqual(process.wait(), 0, text)
-        return text.decode()
 
     def test_progress(self):
         """It never runs backwards, fits the terminal, and has a bar, a rate and a time left."""

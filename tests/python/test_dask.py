@@ -1,5 +1,6 @@
 """rer.dask against rer.analyze: the same bits, on threads and on clusters, through lost workers and with
 more data than a worker has memory."""
+import contextlib
 import os
 import signal
 import threading
@@ -32,9 +33,11 @@ def check_same(result, expected):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
-                                  memory_limit=0) as cluster:
-        yield cluster
+    cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
+                                       memory_limit=0)
+    yield cluster
+    with contextlib.suppress(KeyError):  # distributed looks up workers that were killed before it knew their names
+        cluster.close()
 
 
 @pytest.fixture
