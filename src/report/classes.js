@@ -24,7 +24,7 @@
   }
 
   function strip(title, list, c) {
-    return list.length === 0 ? [] : [make("h4", { text: title }),
+    return list.length === 0 ? [] : [make("h3", { text: title }),
       make("div", { class: "strip" + kind }, ...list.map((row) => show(row, nameOf(c))))];
   }
 

@@ -285,26 +285,19 @@ static void put_facts(const rer_page *page)
 /* The command with every option that is not at its default. */
 static void put_command(const rer_page *page)
 {
-    const rer_options *options = &page->result->options;
-    rer_options defaults = rer_options_default();
     bool is_analysis = page->result->model != NULL;
     rer_writer *writer = page->writer;
-    if (page->data->inputs == NULL)
-        return;
     rer_put(writer, is_analysis ? "<pre><code>rer analyze" : "<pre><code>rer score MODEL");
     rer_put_html(writer, page->data->inputs);
-    for (int i = 0; i < rer_options_count(); i++) {
+    for (int i = 0; is_analysis && i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
-        char now[128], usual[128];
-        rer_options_text(options, i, now, sizeof now);
-        rer_options_text(&defaults, i, usual, sizeof usual);
-        bool is_chosen = strcmp(info->name, "normalize") == 0; /* what auto became */
-        if (strcmp(now, usual) == 0 || is_chosen || !rer_option_is_for(info, "analyze") || !is_analysis)
+        char text[128];
+        if (!rer_frame_option(&page->result->options, "analyze", i, text, sizeof text))
             continue;
         rer_put(writer, " --");
         rer_put_html(writer, info->name);
         rer_put(writer, info->is_flag ? "" : " ");
-        rer_put_html(writer, info->is_flag ? "" : now);
+        rer_put_html(writer, info->is_flag ? "" : text);
     }
     rer_put(writer, " --out results</code></pre>\n");
 }
@@ -334,7 +327,9 @@ void rer_page_dataset(const rer_page *page)
     put_facts(page);
     rer_frame_section(writer, "repeat", "How to repeat this",
                       "The same version, inputs and options give the same numbers, at any number of threads.");
-    put_command(page);
+    if (page->data->inputs != NULL)
+        put_command(page);
+    else /* from memory */
+        rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
     put_versions(page);
-    rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
 }

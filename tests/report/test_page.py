@@ -220,6 +220,19 @@ class Page(PageCase):
         self.assertEqual({n: v for n, v in zip(data["classes"], data["values"])}, {"one": "5", "two": "6", "three": "7"})
         self.assertIsNone(self.analyze(X, y)["values"])
 
+    def test_the_command_repeats_the_run(self):
+        """With the options that are not at their defaults, and those alone."""
+        X, y = clusters(planted=10)
+        for told in ([], ["--normalize", "unit", "--details", "--seed", "5"]):
+            self.analyze(X, y, *told)
+            text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+            words = re.search("<pre><code>rer (.*?)</code></pre>", text)[1].split()
+            options = words[3:words.index("--out")]
+            self.assertEqual(sorted(options), sorted(told))
+            before = self.table("samples.csv")
+            self.rer(*words)
+            self.assertEqual(self.table("samples.csv", out="results"), before)
+
     def test_many_classes_and_no_labels(self):
         random = np.random.default_rng(0)
         X, y = random.normal(size=(6000, 6)).astype("f4"), np.arange(6000) // 2

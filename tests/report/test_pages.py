@@ -44,6 +44,7 @@ class Pages(BrowserCase):
             self.shoot(page, f"{name}-{look}")
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, look)
             self.assert_readable(page)
+        self.assert_accessible(page)
         printed = self.open(self.folder / path)
         self.assert_fits_paper(printed)
         return page

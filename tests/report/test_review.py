@@ -305,6 +305,8 @@ class Review(ReviewCase):
                 page.locator("#class-rows button.open").first.click()
                 self.assert_readable(page)
                 self.shoot(page, f"report-{name}-{scheme}")
+        page.keyboard.press("c")
+        self.assert_accessible(page)
         self.assert_fits_paper(page)
 
     def test_matrix_by_keyboard(self):
@@ -496,6 +498,7 @@ class Queue(ReviewCase):
         page.keyboard.press("k")
         self.assertEqual({int(r["index"]): r["decision"] for r in self.export(page)}, {odd[0]: "drop", row: "keep"})
         self.shoot(page, "report-copies", full_page=False)
+        self.assert_accessible(page)
 
     def test_the_list_ends_where_it_is_not_worth_it(self):
         path = self.small()

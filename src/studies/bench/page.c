@@ -165,7 +165,7 @@ void rer_bench_put_page(rer_writer *writer, const void *what, int which)
         put_charts(writer, bench);
         put_cells(writer, bench);
     }
-    rer_study study = {"bench",         "Options of the run; all numbers are in bench.csv.",
+    rer_study study = {"bench",         "Options that are not at their defaults; all numbers are in bench.csv.",
                        &bench->options, bench->N,
                        bench->D,        bench->C,
                        bench->seconds};

@@ -182,7 +182,7 @@ void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
     put_forecasts(writer, scaling);
     put_points(writer, scaling);
     put_laws(writer, scaling);
-    rer_study study = {"scale",    "Options of the run.", &scaling->options, scaling->N, scaling->D,
+    rer_study study = {"scale",    "Options that are not at their defaults.", &scaling->options, scaling->N, scaling->D,
                        scaling->C, scaling->seconds};
     rer_frame_end_study(writer, &frame, &study);
 }
