@@ -284,7 +284,7 @@ static void put_page(const rer_page *page)
 void rer_put_report(rer_writer *writer, const void *what, int which)
 {
     const rer_result_files *files = what;
-    rer_page page = {.writer = writer, .result = files->result, .data = files->data};
+    rer_page page = {.writer = writer, .result = files->result, .data = files->data, .files = files};
     (void)which;
     if (rer_writer_ok(writer, rer_gallery_make(&page.gallery, page.result, page.data, ROOM, writer->error)))
         put_page(&page);

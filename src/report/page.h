@@ -9,6 +9,7 @@ typedef struct rer_page {
     rer_writer *writer;
     const rer_result *result;
     const rer_dataset *data;
+    const rer_result_files *files;
     rer_gallery gallery;
 } rer_page;
 

@@ -200,7 +200,7 @@ static const char *describe_normalisation(int32_t normalize)
 static const char *describe_probability(const rer_options *options)
 {
     if (options->detector != RER_DETECT_RER)
-        return "Probabilities and flags are those of another detector: see the options below.";
+        return "Probabilities and flags are those of another detector: see how to repeat this.";
     if (options->probability == RER_DENSITY || options->reconstructor == RER_PUBLISHED)
         return "From how χ is spread follow the noise rate and the probability that a label is wrong.";
     return "From the errors of all samples follow how often each class is labelled as another one, and with that the "

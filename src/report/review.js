@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { data, $, names, values, make, nameOf, label, grouped, percent, show, kind } = rerReport;
+  const { data, $, names, values, make, nameOf, label, grouped, percent, short, show, fileAddress, kind } = rerReport;
   const { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions } = rerReport;
   const PAGE = 60; /* cards that are drawn at once */
 
@@ -16,7 +16,7 @@
 
   function wordsOf(s) {
     if (s.words === null)
-      s.words = [s.row, s.id, nameOf(s.given), nameOf(s.suggested), data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
+      s.words = [s.row, s.id, data.files ? data.files[s.row] : "", nameOf(s.given), nameOf(s.suggested), data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
     return s.words;
   }
 
@@ -56,13 +56,20 @@
 
   const firstOpen = () => shown.length === 0 ? -1 : Math.max(0, shown.findIndex((s) => !store.state.has(s.row)));
 
+  /* Rows of a table have no picture: the values that tell most stand for them. */
+  function face(s) {
+    if (s.telling.length === 0) return show(s.row, nameOf(s.given));
+    return make("div", { class: "shown" }, make("ul", { class: "values" }, ...s.telling.slice(0, 3)
+      .map(([j, own]) => make("li", {}, make("bdi", { text: data.columns[j] }), " ", make("b", { text: short(own) })))));
+  }
+
   function fillCard(card, s) {
     const badge = badgeText(s);
     card.classList.toggle("decided", badge !== null);
     card.replaceChildren(
-      show(s.row, nameOf(s.given)),
+      face(s),
       make("div", { class: "labels" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
-      make("div", { class: "foot" }, make("span", { text: s.id === null ? `row ${s.row}` : s.id }),
+      make("div", { class: "foot" }, make("span", { text: s.name === null ? `row ${s.row}` : s.name }),
         make("span", { class: s.flagged ? "p flagged" : "p", text: percent(s.p) })),
       ...(badge === null ? [] : [make("span", { class: "badge", text: badge })]));
   }
@@ -165,16 +172,17 @@
         make("kbd", { text: i + 1 }), label(c), make("span", { class: "muted", text: chance(c) })))));
   }
 
+  function withLabel(box, c, s) {
+    box.append(make("div", { class: "caption" }, label(c, c === s.given ? "given" : c === s.suggested ? "suggested" : null)));
+    return box;
+  }
+
   /* Rows that are nearly the same with other labels. */
   function copies(s) {
     if (s.group < 0) return [];
     const others = suspects.filter((other) => other.group === s.group && other !== s);
     return [make("h4", { text: "Nearly the same, with their labels" }), make("div", { class: "examples" + kind },
-      ...others.slice(0, 8).map((other) => {
-        const box = show(other.row, nameOf(other.given));
-        box.append(make("div", { class: "muted" }, label(other.given), ` row ${other.row}`));
-        return box;
-      }))];
+      ...others.slice(0, 8).map((other) => withLabel(show(other.row, nameOf(other.given)), other.given, s)))];
   }
 
   /* From the second look: whose rows are next to it, and how near that class is. */
@@ -197,10 +205,38 @@
       : [`Its own class is ${times} closer than `, label(s.suggested), "."];
   }
 
-  function examplesOf(c, rows) {
-    if (rows.length === 0) return [];
+  /* The columns that tell its two classes apart; what it is nearer to stands out. */
+  function tellingColumns(s) {
+    if (s.telling.length === 0) return null;
+    const head = (...children) => make("th", { scope: "col", class: "n" }, ...children);
+    const cell = (value, nearer) => make("td", { class: nearer ? "n near" : "n", text: short(value) });
+    return make("table", { class: "telling" },
+      make("caption", { text: "The most telling columns: what is typical of both classes, and this row" }),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "column" }), head(label(s.given, "given")),
+        head("this row"), head(label(s.suggested, "suggested")))),
+      make("tbody", {}, ...s.telling.map(([j, own, given, suggested]) => {
+        const nearer = Math.abs(own - suggested) < Math.abs(own - given);
+        return make("tr", {}, make("th", { scope: "row" }, make("bdi", { text: data.columns[j] || `column ${j + 1}` })),
+          cell(given, !nearer), make("td", { class: "n own", text: short(own) }), cell(suggested, nearer));
+      })));
+  }
+
+  function neighboursOf(s) {
+    if (s.neighbours.length === 0 || s.telling.length > 0) return [];
+    return [make("h4", { text: "The nearest samples, with their labels" }), make("div", { class: "examples" + kind },
+      ...s.neighbours.map((row, i) => withLabel(show(row, nameOf(s.nearest[i])), s.nearest[i], s)))];
+  }
+
+  function examplesOf(s, c, rows) {
+    if (rows.length === 0 || s.telling.length > 0) return [];
     return [make("h4", {}, "Clean examples of ", label(c)),
       make("div", { class: "examples" + kind }, ...rows.map((row) => show(row, nameOf(c))))];
+  }
+
+  function original(s) {
+    if (!data.files || !data.files[s.row]) return null;
+    return make("p", { class: "muted file" }, make("a", { href: fileAddress(s.row), target: "_blank", rel: "noopener",
+      "data-act": "file", title: "The original" }, make("bdi", { text: data.files[s.row] })));
   }
 
   /* The focus stays on the button that was pressed, though the buttons are new ones. */
@@ -224,10 +260,9 @@
       make("span", {}, ...text), make("kbd", { text: key }));
     const fill = make("span", {});
     fill.style.width = 100 * (s.p || 0) + "%";
-    const big = show(s.row, nameOf(s.given));
+    const big = tellingColumns(s) || show(s.row, nameOf(s.given));
     big.classList.add("big");
-    const name = s.id === null ? `Row ${s.row}` : s.id;
-    const file = data.files ? data.files[s.row] : null;
+    const name = s.name === null ? `Row ${s.row}` : s.name;
     const note = make("input", { type: "text", id: "note", placeholder: "a note", "aria-label": "A note",
       value: store.notes.get(s.row) || null });
     note.addEventListener("change", () => {
@@ -235,10 +270,10 @@
       drawProgress();
     });
     /* What is pressed comes first and keeps its place, whatever the sample looks like. */
-    $("detail").replaceChildren(
+    $("detail").replaceChildren(...[
       make("div", { class: "top" },
         make("h3", { title: name }, many > 1 ? `${many} chosen, the last: ` : null, name,
-          make("small", { text: s.id === null ? "" : `row ${s.row}` })),
+          make("small", { text: s.name === null ? "" : `row ${s.row}` })),
         make("span", { class: "buttons" },
           make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
           make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
@@ -247,14 +282,13 @@
         button("c", "choose", made && made.decision === "choose" ? badgeText(s) : "Choose another"),
         button("d", "drop", "Drop the sample")),
       make("div", { class: "choose", id: "choose", hidden: true }),
-      big,
+      big, original(s),
       make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
       make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
       likelyLabels(s),
       make("div", { class: "aside" }, button("s", "unsure", "Unsure"), note),
-      ...(file ? [make("p", { class: "muted file", text: file })] : []),
-      ...copies(s), ...examplesOf(s.given, s.like), ...examplesOf(s.suggested, s.unlike));
+      ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike)].filter((part) => part !== null));
   }
 
   function redraw(s) {
@@ -467,7 +501,7 @@
     $("review").hidden = false;
     $("storage").hidden = store.kept;
     $("list").className = "list" + kind;
-    $("bars-note").hidden = !data.bars;
+    $("bars-note").hidden = !data.bars || data.columns.length > 0;
     fillSelects();
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
     for (const id of ["what", "class", "pair", "state", "sort"])

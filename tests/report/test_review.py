@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import unittest
+import urllib.parse
 
 import numpy as np
 
@@ -309,6 +310,50 @@ class Review(ReviewCase):
         self.assert_accessible(page)
         self.assert_fits_paper(page)
 
+    def test_rows_of_a_table_by_the_names_of_their_columns(self):
+        X, y = clusters(n=240, d=6, classes=3, planted=12)
+        lines = [",".join([*(f"{v:.5g}" for v in row), "abc"[c]]) for row, c in zip(X, y)]
+        (self.folder / "t.csv").write_text("\n".join([",".join([*(f"{EVIL[:8]} {j}" for j in range(6)), "kind"]), *lines]))
+        self.rer("analyze", "t.csv", "--label-column", "kind", "--out", "table", "--quiet")
+        path = self.folder / "table" / "report.html"
+        data = data_of(path)
+        page = self.open(path, viewport={"width": 390, "height": 844})
+        self.assertEqual(page.locator("svg.bars").count(), 0)
+        self.assertFalse(page.is_visible("#bars-note"))
+        suspect = data["suspects"][0]
+        self.assertEqual(page.locator(".telling thead th").all_inner_texts(),
+                         ["column", data["classes"][suspect[1]], "this row", data["classes"][suspect[2]]])
+        for shown, (j, own, given, suggested) in zip(page.locator(".telling tbody tr").all(), suspect[14], strict=True):
+            name, *values = shown.locator("th, td").all_inner_texts()
+            self.assertEqual(name, data["columns"][j])
+            np.testing.assert_allclose([float(v) for v in values], [given, own, suggested], rtol=1e-3)
+            near = shown.locator(".near").inner_text()
+            self.assertEqual(near, values[0 if abs(own - given) <= abs(own - suggested) else 2])
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
+        self.assert_harmless(page)
+        self.shoot(page, "report-columns-phone")
+
+    def test_files_and_neighbours(self):
+        """The name of a picture's file, a link to it, and the nearest ones with their labels."""
+        from PIL import Image
+        X, y = clusters(n=60, planted=6)
+        for place, out in (("the photos/a#1?", "deep/er"), (self.folder / "elsewhere", self.folder / "absolute")):
+            folder = self.folder / place
+            folder.mkdir(parents=True)
+            for row in range(60):
+                Image.fromarray(np.full((30, 40, 3), 4 * row, "u1")).save(folder / f"picture {row:02d} \u00e9%.png")
+            (self.folder / "deep").mkdir(exist_ok=True)
+            path = self.analyze(X, y, "--images", place, out=out)
+            suspect = data_of(path)["suspects"][0]
+            page = self.open(path)
+            self.assertIn(f"picture {suspect[0]:02d} \u00e9%.png", page.inner_text("#detail h3"))
+            address = page.evaluate("document.querySelector('.file a').href")
+            found = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(address).path))
+            self.assertTrue(found.samefile(folder / f"picture {suspect[0]:02d} \u00e9%.png"), address)
+            near = page.locator(".examples").first
+            self.assertEqual(near.locator("bdi").all_inner_texts(), [data_of(path)["classes"][c] for c in suspect[12][:4]])
+            self.assertEqual(near.locator("img").count(), len(suspect[13]))
+
     def test_matrix_by_keyboard(self):
         X, y = clusters(n=900, classes=60, planted=60, spread=2)
         path = self.analyze(X, y)
@@ -431,7 +476,7 @@ class Queue(ReviewCase):
         data = data_of(path)
         page = self.start(path)
         for place, key in enumerate("2134"):
-            row, given, suggested, p, *_, nearest = data["suspects"][place]
+            row, given, suggested, p, *_, nearest = data["suspects"][place][:13]
             order = [suggested, given] if p > .5 else [given, suggested]
             counts = {c: nearest.count(c) for c in dict.fromkeys(nearest)}
             order += sorted((c for c in counts if c not in order), key=lambda c: -counts[c])
