@@ -3,7 +3,7 @@
   "use strict";
 
   const { data, $, names, values, make, nameOf, label, grouped, percent, short, show, fileAddress, kind } = rerReport;
-  const { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions } = rerReport;
+  const { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions, needsTexts } = rerReport;
   const PAGE = 60; /* cards that are drawn at once */
 
   /* ---- filters and the list ----------------------------------------------------------------------- */
@@ -16,7 +16,8 @@
 
   function wordsOf(s) {
     if (s.words === null)
-      s.words = [s.row, s.id, data.files ? data.files[s.row] : "", nameOf(s.given), nameOf(s.suggested), data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
+      s.words = [s.row, s.id, data.files ? data.files[s.row] : "", nameOf(s.given), nameOf(s.suggested),
+        data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
     return s.words;
   }
 
@@ -177,11 +178,20 @@
     return box;
   }
 
-  /* Rows that are nearly the same with other labels. */
+  /* Rows that are nearly the same with other labels: one label for all of them, or one row. */
   function copies(s) {
     if (s.group < 0) return [];
-    const others = suspects.filter((other) => other.group === s.group && other !== s);
-    return [make("h4", { text: "Nearly the same, with their labels" }), make("div", { class: "examples" + kind },
+    const all = suspects.filter((other) => other.group === s.group);
+    const others = all.filter((other) => other !== s);
+    const labels = Array.from(new Set(all.map((other) => other.given)));
+    const button = (act, entries, ...text) => make("button", { type: "button", "data-act": act,
+      onclick: () => moveOn(() => { store.add(entries()); refresh(); }, chosen) }, ...text);
+    return [make("h4", { text: "Nearly the same, with their labels" }),
+      make("p", { class: "buttons" },
+        ...labels.slice(0, 4).map((c) => button(`all-${c}`, () => all.map((each) => entryOf(each, "choose", values[c])),
+          `All ${all.length} are `, label(c))),
+        button("only", () => [entryOf(s, "keep"), ...others.map((other) => entryOf(other, "drop"))], "Keep this one alone")),
+      make("div", { class: "examples" + kind },
       ...others.slice(0, 8).map((other) => withLabel(show(other.row, nameOf(other.given)), other.given, s)))];
   }
 
@@ -255,6 +265,7 @@
     }
     const many = marked().length;
     const made = decisionOf(s);
+    const isOdd = s.outlier && !s.ranked; /* here because nothing fits it, not because something else does */
     const button = (key, decision, ...text) => make("button", { type: "button", "data-act": decision,
       class: made && made.decision === decision ? "chosen" : null, onclick: () => decide(decision) },
       make("span", {}, ...text), make("kbd", { text: key }));
@@ -278,8 +289,9 @@
           make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
           make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
       make("div", { class: "decide" },
-        button("k", "keep", "Keep ", label(s.given)), button("f", "fix", "Fix to ", label(s.suggested)),
-        button("c", "choose", made && made.decision === "choose" ? badgeText(s) : "Choose another"),
+        button("k", "keep", "Keep ", label(s.given)),
+        isOdd ? button("x", "none", "None fits") : button("f", "fix", "Fix to ", label(s.suggested)),
+        button("c", "choose", made && ["choose", "new"].includes(made.decision) ? badgeText(s) : "Choose another"),
         button("d", "drop", "Drop the sample")),
       make("div", { class: "choose", id: "choose", hidden: true }),
       big, original(s),
@@ -287,8 +299,9 @@
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
       make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
       likelyLabels(s),
-      make("div", { class: "aside" }, button("s", "unsure", "Unsure"), note),
-      ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike)].filter((part) => part !== null));
+      make("div", { class: "aside" }, isOdd ? null : button("x", "none", "None fits"), button("s", "unsure", "Unsure"), note),
+      ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike),
+    ].filter((part) => part !== null));
   }
 
   function redraw(s) {
@@ -305,6 +318,8 @@
     drawProgress();
   }
 
+  const applyTo = $("apply") ? $("apply").textContent.split(" ").pop() : "";
+
   function drawProgress() {
     const done = store.state.size;
     $("done").max = suspects.length;
@@ -313,6 +328,7 @@
     $("undo").disabled = store.log.length === 0;
     drawBulk();
     $("clear").disabled = done === 0;
+    if ($("apply")) $("apply").textContent = $("apply").textContent.replace(/y_clean\.\w+$/, needsTexts() ? "y_clean.csv" : applyTo);
     $("export").disabled = done === 0;
   }
 
@@ -329,7 +345,8 @@
     if (decision === "fix" && s.suggested < 0) return null;
     if (decision === "choose" && value === values[s.given]) decision = "keep";
     if (decision === "choose" && value === values[s.suggested]) decision = "fix";
-    return [s.row, decision, decision === "fix" ? values[s.suggested] : decision === "choose" ? value : ""];
+    if (decision === "fix") value = values[s.suggested];
+    return [s.row, decision, ["fix", "choose", "new"].includes(decision) ? value : ""];
   }
 
   function decideAll(list, decision, value) {
@@ -348,15 +365,21 @@
       return;
     }
     const many = marked();
-    const until = range()[1];
-    if (many.length > 1) {
-      decideAll(many, decision, value);
-    } else {
-      const entry = entryOf(s, decision, value);
-      if (entry === null) return;
+    const entry = entryOf(s, decision, value);
+    if (many.length === 1 && entry === null) return;
+    moveOn(() => {
+      if (many.length > 1) {
+        decideAll(many, decision, value);
+        return;
+      }
       store.add([entry]);
       redraw(s);
-    }
+    }, range()[1]);
+  }
+
+  /* Does something, and goes on to the first open one after the place `until`. */
+  function moveOn(act, until) {
+    act();
     let next = until + 1;
     while (next < shown.length && store.state.has(shown[next].row)) next++;
     if (next < shown.length) step(next - chosen);
@@ -376,16 +399,18 @@
 
   function openChoice() {
     const box = $("choose");
-    const input = make("input", { type: "text", placeholder: "type to find a label", role: "combobox", "aria-label": "Another label",
-      "aria-expanded": "true", "aria-controls": "choices", autocomplete: "off", spellcheck: "false" });
+    const input = make("input", { type: "text", placeholder: "type to find a label, or a new one", role: "combobox",
+      "aria-label": "Another label", "aria-expanded": "true", "aria-controls": "choices", autocomplete: "off", spellcheck: "false" });
     const list = make("ul", { class: "choices", id: "choices", role: "listbox" });
     const liking = likely(shown[chosen]).order;
     const place = (c) => (liking.includes(c) ? liking.indexOf(c) : liking.length + c);
     let found = [];
     let at = 0;
+    /* A class, or -1 for what was typed as a new one. */
+    const take = (c) => (c < 0 ? decide("new", input.value.trim()) : decide("choose", values[c]));
     const draw = () => {
       list.replaceChildren(...found.map((c, i) => make("li", { role: "option", id: `choice-${i}`, "aria-selected": String(i === at),
-        onclick: () => decide("choose", values[c]) }, label(c))));
+        onclick: () => take(c) }, ...(c < 0 ? ["a new label: ", make("bdi", { text: input.value.trim() })] : [label(c)]))));
       input.setAttribute("aria-activedescendant", found.length > 0 ? `choice-${at}` : "");
     };
     const search = () => {
@@ -393,6 +418,8 @@
       const rank = (name) => (name === find ? 0 : name.startsWith(find) ? 1 : name.includes(find) ? 2 : 3);
       found = names.map((name, c) => [rank(String(name).toLowerCase()), c]).filter(([r]) => r < 3)
         .sort((a, b) => a[0] - b[0] || place(a[1]) - place(b[1])).slice(0, 8).map(([, c]) => c);
+      const isThere = values.includes(input.value.trim()) || names.some((name) => String(name).toLowerCase() === find);
+      if (find !== "" && !isThere) found.push(-1);
       at = 0;
       draw();
     };
@@ -402,7 +429,7 @@
         at = Math.max(0, Math.min(found.length - 1, at + (event.key === "ArrowDown" ? 1 : -1)));
         draw();
       } else if (event.key === "Enter" && found.length > 0) {
-        decide("choose", values[found[at]]);
+        take(found[at]);
         $("list").focus({ preventScroll: true });
       } else if (event.key === "Escape") {
         drawDetail();
@@ -437,7 +464,8 @@
 
   const keys = {
     k: about(() => decide("keep")), f: about(() => decide("fix")), d: about(() => decide("drop")),
-    c: about(() => decide("choose")), s: about(() => decide("unsure")), u: undo,
+    c: about(() => decide("choose")), s: about(() => decide("unsure")),
+    x: about(() => decide("none")), u: undo,
     n: () => step(1), p: () => step(-1), ArrowRight: () => step(1), ArrowLeft: () => step(-1),
     "/": () => $("find").focus(),
   };

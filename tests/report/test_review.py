@@ -509,6 +509,38 @@ class Queue(ReviewCase):
         self.rer("apply", "y.npy", "decisions.csv", "--out", "z.npy", "--quiet")
         np.testing.assert_array_equal(np.load(self.folder / "z.npy"), self.y)
 
+    def test_a_new_label_and_none(self):
+        """Typed where no class fits; the command that is shown takes it."""
+        path = self.small()
+        rows = [s[0] for s in data_of(path)["suspects"]]
+        page = self.start(path)
+        self.assertEqual(page.inner_text("#apply").split()[-1], "y_clean.npy")
+        page.keyboard.press("c")
+        page.keyboard.type("2")  # a class that is there is no new one
+        self.assertEqual(page.locator("#choices li").all_inner_texts(), ["2"])
+        page.keyboard.press("Escape")
+        page.keyboard.press("c")
+        page.keyboard.type('jump "suit"')
+        self.assertEqual(page.locator("#choices li").all_inner_texts(), ['a new label: jump "suit"'])
+        page.keyboard.press("Enter")
+        self.assertEqual(self.cards(page).nth(0).locator(".badge").inner_text(), '\u2192 jump "suit"')
+        page.keyboard.press("x")
+        self.assertEqual(self.cards(page).nth(1).locator(".badge").inner_text(), "none fits")
+        table = self.export(page)
+        self.assertEqual([(int(r["index"]), r["decision"], r["new_label"]) for r in table],
+                         [(rows[0], "new", 'jump "suit"'), (rows[1], "none", "")])
+        command = page.inner_text("#apply")
+        subprocess.run(f'"$RER_COMMAND" {command.removeprefix("rer ")}', shell=True, check=True, cwd=self.folder,
+                       stdout=subprocess.DEVNULL)
+        with open(self.folder / command.split()[-1], newline="", encoding="utf-8") as file:
+            made = ["".join(line) for line in csv.reader(file)]
+        expected = self.y.astype(str).astype(object)
+        expected[rows[0]], expected[rows[1]] = 'jump "suit"', ""
+        self.assertEqual(made, expected.tolist())
+        page.set_input_files("#file", self.folder / "decisions.csv")  # read back
+        self.wait(page, "!document.getElementById('message').hidden")
+        self.assertEqual(self.export(page), table)
+
     def test_clear_all_is_undone(self):
         page = self.start(self.small())
         for key in "kfd":
@@ -542,6 +574,20 @@ class Queue(ReviewCase):
         row = self.chosen_row(page)
         page.keyboard.press("k")
         self.assertEqual({int(r["index"]): r["decision"] for r in self.export(page)}, {odd[0]: "drop", row: "keep"})
+        page.keyboard.press("u")
+        for act, decisions in (("only", ["drop", "drop", "keep"]), (f"all-{suspects[0][1]}", None)):
+            page.locator(f'#detail [data-act^="{act[:4]}"]').first.click()  # a decision on the whole group
+            made = {int(r["index"]): r for r in self.export(page)}
+            self.assertEqual(set(made) - {odd[0]}, copies)
+            if decisions:
+                self.assertEqual(sorted(made[r]["decision"] for r in copies), decisions)
+            else:
+                self.assertEqual(len({made[r]["new_label"] for r in copies}), 1)
+            page.keyboard.press("u")
+            self.assertEqual(len(self.export(page)), 1)
+        page.select_option("#what", "outlier")
+        page.keyboard.press("n")
+        self.assertEqual(page.locator(".decide button").nth(1).get_attribute("data-act"), "none")
         self.shoot(page, "report-copies", full_page=False)
         self.assert_accessible(page)
 
