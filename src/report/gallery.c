@@ -121,6 +121,7 @@ static void choose_ranked(rer_gallery *gallery, const rer_result *result, int64_
         n--;
     gallery->n_ranked = gallery->n_suspects = n;
     gallery->is_all_worth = n < found;
+    gallery->is_any_worth = n > 0 && rer_sample_of(result, gallery->suspects[0]).mistakenness >= WORTH_A_LOOK;
 }
 
 static void add_suspect(rer_gallery *gallery, const rer_result *result, int64_t row)

@@ -26,7 +26,8 @@ typedef struct rer_telling {
 
 typedef struct rer_gallery {
     int64_t n_suspects, n_ranked;
-    bool is_all_worth;    /* to look at: what follows is hardly wrong */
+    bool is_all_worth;    /* to look at: what follows is hardly wrong ... */
+    bool is_any_worth;    /* ... and some of these may be */
     int64_t *suspects;    /* [n_suspects] labelled rows to decide on: n_ranked by suspicion, the most suspicious first,
                            then near-duplicates whose labels disagree, then rows that fit no class */
     int64_t *examples;    /* [n_suspects, 2, RER_EXAMPLES] clean rows of the given and of the suggested class, nearest

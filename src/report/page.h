@@ -22,6 +22,12 @@ void rer_page_matrix(const rer_page *page);
 /* Pairs and groups in detail, where rer_result_detail was asked for them. */
 void rer_page_details(const rer_page *page);
 
+/* Labels that k-means made are no one's mistakes: the words for them instead. */
+static inline const char *rer_page_say(const rer_page *page, const char *labels, const char *clusters)
+{
+    return page->data->clusters > 0 ? clusters : labels;
+}
+
 /* How a class is written in the file of labels. */
 const char *rer_page_value(const rer_page *page, int32_t c);
 

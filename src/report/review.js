@@ -143,6 +143,8 @@
     if (!isStacked()) $(`card-${chosen}`).scrollIntoView({ block: "nearest" });
   }
 
+  const doubt = data.clusters > 0 ? "of another cluster" : "wrong";
+
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
@@ -297,7 +299,7 @@
       big, original(s),
       make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
-      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
+      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely ${doubt}. ` }), ...reason(s)),
       likelyLabels(s),
       make("div", { class: "aside" }, isOdd ? null : button("x", "none", "None fits"), button("s", "unsure", "Unsure"), note),
       ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike),
@@ -531,6 +533,7 @@
     $("list").className = "list" + kind;
     $("bars-note").hidden = !data.bars || data.columns.length > 0;
     fillSelects();
+    if (data.clusters > 0) $("what").querySelector('[value="suspect"]').textContent = "between two";
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
     for (const id of ["what", "class", "pair", "state", "sort"])
       $(id).addEventListener("change", () => {

@@ -119,6 +119,18 @@ class Page(PageCase):
         for part in ("(minmax)", "another detector", "--normalize minmax", "--seed 3", "--detector confident"):
             self.assertIn(part, text)
 
+    def test_words_of_clusters(self):
+        X, y = clusters(n=400, classes=4, spread=1.2)
+        self.save("X.npy", X)
+        self.rer("analyze", "X.npy", "--clusters", 4, "--out", "out", "--quiet")
+        text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+        text = re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(style|script).*?</\1>", "", text))
+        rate = json.loads((self.folder / "out" / "summary.json").read_text())["noise_rate"]
+        doubtful = round(400 * rate)
+        self.assertIn(f"4 clusters: about {doubtful} of the 400 samples may belong to another one" if doubtful else
+                      "4 clusters, apart from each other: hardly any of the 400 samples lies between two", text)
+        self.assertNotRegex(text, "(?i)labels? (is|are|looks?) wrong|wrong labels|label is suspicious")
+
     def test_outliers_are_no_count_where_classes_overlap(self):
         caution = "the order says more than the number"
         self.assertIn(caution, self.words(n=3000, classes=10, spread=.5, planted=0))

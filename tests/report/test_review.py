@@ -354,12 +354,31 @@ class Review(ReviewCase):
             self.assertEqual(near.locator("bdi").all_inner_texts(), [data_of(path)["classes"][c] for c in suspect[12][:4]])
             self.assertEqual(near.locator("img").count(), len(suspect[13]))
 
+    def assert_titled(self, page):
+        """Something is written along both axes of the matrix, and the page says what they are."""
+        page.locator("#canvas").scroll_into_view_if_needed()
+        above, beside = page.evaluate("""() => {
+            const c = document.getElementById('canvas'), side = c.width, title = 20 * devicePixelRatio;
+            const data = c.getContext('2d').getImageData(0, 0, side, side).data;
+            let above = 0, beside = 0;
+            for (let y = 0; y < side; y++)
+                for (let x = 0; x < side; x++) {
+                    const painted = data[4 * (y * side + x) + 3] > 128;
+                    above += painted && y < title;
+                    beside += painted && x < title;
+                }
+            return [above, beside];
+        }""")
+        self.assertGreater(min(above, beside), 50)
+        self.assertIn("Rows: the given label. Columns: the nearest class.", page.inner_text("#confused-lead"))
+
     def test_matrix_by_keyboard(self):
         X, y = clusters(n=900, classes=60, planted=60, spread=2)
         path = self.analyze(X, y)
         data = data_of(path)
         a, b, ab, ba = max(data["pairs"], key=lambda pair: max(pair[2:]))
         page = self.open(path)
+        self.assert_titled(page)
         page.focus("#canvas")
         page.keyboard.press("ArrowRight")  # the whole is in sight: nothing moves
         self.assertRegex(page.inner_text("#cell"), rf": {max(ab, ba)} samples, ")
@@ -429,6 +448,7 @@ class Review(ReviewCase):
         self.assertTrue(page.is_visible("#canvas"))
         page.locator("#canvas").scroll_into_view_if_needed()
         page.wait_for_timeout(200)
+        self.assert_titled(page)
         self.shoot(page, "matrix-1000-classes", full_page=False)
         for _ in range(6):
             page.click("#zoom-in")
