@@ -120,6 +120,17 @@ void rer_frame_numbers_end(rer_writer *writer)
     rer_put(writer, "</dl>\n");
 }
 
+void rer_frame_meanings(rer_writer *writer, const rer_column *columns, int n)
+{
+    rer_put(writer, "<dl class=\"meanings\">\n");
+    for (int i = 0; i < n; i++)
+        if (columns[i].help != NULL) {
+            put_escaped(writer, "<dt>", columns[i].title, "</dt>");
+            put_escaped(writer, "<dd>", columns[i].help, "</dd>\n");
+        }
+    rer_put(writer, "</dl>\n");
+}
+
 void rer_frame_facts_start(rer_writer *writer)
 {
     rer_put(writer, "<dl class=\"facts\">\n");
