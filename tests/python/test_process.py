@@ -292,7 +292,7 @@ def test_large_memmap_needs_little_memory(tmp_path):
         import sys, threading
         import numpy as np
         import rer
-        N, D = 1 << 18, 512
+        N, D = 1 << 16, 2048
         X = np.lib.format.open_memmap(sys.argv[1], mode="w+", dtype="f4", shape=(N, D))
         y = np.arange(N) % 4
         X[:4096] = np.random.default_rng(0).normal(size=(4096, D)) + 3 * np.eye(4, D)[y[:4096]]
