@@ -243,18 +243,47 @@ static void fetch_place(const rer_near *near, int64_t place)
     __builtin_prefetch(list + 64);
 }
 
-/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. */
+/* Four asking rows, at `a`, with the class's rows b..end-1. */
+static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
+{
+    int64_t D = pass->run->D;
+    const float *x[4], *y[4];
+    float product[16];
+    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
+        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
+    for (; b < end; b += 4) {
+        for (int k = 0; k < 4; k++)
+            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
+        pass->run->kernels->channel->products(product, x, y, D);
+        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
+            for (int64_t k = 0; k < rer_min(4, end - b); k++)
+                if (product[4 * i + k] >= pass->bar[a + i])
+                    offer(pass, a + i, pass->order[b + k], product[4 * i + k]);
+    }
+}
+
+/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. Among
+ * copies of one row none is known to be too far: most are compared then, and all of them together cost less. */
 static void compare_group(const near_pass *pass, const near_item *item, int64_t a, const coarse_scratch *parts,
                           int64_t first, int64_t n)
 {
-    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0;
+    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0,
+                                                          end = rer_min(a + RER_COARSE_ROWS, item->end);
     for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
         query[i] = pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots;
     rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);
-    for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++) {
+    for (int64_t i = 0; a + i < end; i++) {
         float bar = rer_coarse_bar(&pass->coarse, pass->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
-        if (pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n) > 0)
+        int64_t found = pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
+        near += isfinite(bar) ? found : 0;
+        if (found > 0)
             ask[count++] = a + i;
+    }
+    if (2 * near > (end - a) * n) {
+        int64_t from = rer_max(first, pass->start[item->class]), to = rer_min(first + n, pass->start[item->class + 1]);
+        for (; a < end; a += 4)
+            compare_four(pass, item, a, from, to);
+        return;
     }
     for (int64_t i = 0; i < count; i++) {
         if (i + 1 < count)
@@ -272,25 +301,6 @@ static void compare_coarse(const near_pass *pass, const near_item *item, void *m
         int64_t packs = (rer_min(end - first, RER_COARSE_CHUNK) + RER_COARSE_ROWS - 1) / RER_COARSE_ROWS;
         for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS)
             compare_group(pass, item, a, &parts, first, packs * RER_COARSE_ROWS);
-    }
-}
-
-/* Four asking rows, at `a`, with the class's rows b..end-1. */
-static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
-{
-    int64_t D = pass->run->D;
-    const float *x[4], *y[4];
-    float product[16];
-    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
-        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
-    for (; b < end; b += 4) {
-        for (int k = 0; k < 4; k++)
-            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
-        pass->run->kernels->channel->products(product, x, y, D);
-        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
-            for (int64_t k = 0; k < rer_min(4, end - b); k++)
-                if (product[4 * i + k] >= pass->bar[a + i])
-                    offer(pass, a + i, pass->order[b + k], product[4 * i + k]);
     }
 }
 
