@@ -25,6 +25,17 @@ foreach(part JANSSON:jansson:libjansson-dev ZIP:libzip:libzip-dev PNG:libpng:lib
     rer_need(${prefix}_FOUND ${module} ${package})
 endforeach()
 
+# Only rer review needs it.
+if(PKG_CONFIG_FOUND)
+    pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
+endif()
+if(MICROHTTPD_FOUND)
+    set(RER_MICROHTTPD PkgConfig::MICROHTTPD)
+else()
+    set(RER_MICROHTTPD "")
+    message(STATUS "rer review is left out: libmicrohttpd (libmicrohttpd-dev) is not there")
+endif()
+
 find_path(CSV_INCLUDE_DIR csv.h)
 find_library(CSV_LIBRARY csv)
 find_path(LBFGS_INCLUDE_DIR lbfgs.h)

@@ -168,6 +168,23 @@ typedef struct rer_apply_summary {
 RER_API rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
                              rer_error *error);
 
+/* ---- a review in a browser ------------------------------------------------------------------ */
+
+typedef struct rer_review_settings {
+    size_t size;          /* sizeof(rer_review_settings) */
+    const char *reviewer; /* whose decisions they are where a page names nobody; NULL: "reviewer" */
+    int32_t port;         /* 0: any that is free */
+    void (*ready)(void *context, const char *address); /* called once, when the address is served; or NULL */
+    void *context;
+} rer_review_settings;
+
+/* Serves the report of a folder that rer_result_write has filled, on this machine alone, until `progress` asks to stop:
+ * that is no failure. Decisions are kept in the folder as they are made, in decisions.jsonl. */
+RER_API rer_status rer_review_serve(const char *folder, const rer_review_settings *settings,
+                                    const rer_progress *progress, rer_error *error);
+/* The decisions of all reviewers so far, as decisions.csv for rer_apply. */
+RER_API rer_status rer_review_export(const char *folder, const char *out, rer_error *error);
+
 /* ---- runs side by side ----------------------------------------------------------------------- */
 
 typedef enum rer_comparison_kind {

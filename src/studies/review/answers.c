@@ -1,0 +1,601 @@
+/* A request -> an answer. What a client sends is checked here, field by field: rows are of the run, texts are short
+ * and UTF-8, and files are reached by the number of a row alone. */
+#include "studies/review/review.h"
+
+#include "core/json.h"
+#include "report/thumbnails.h"
+
+#include <fcntl.h>
+#include <jansson.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    FOUND_MOST = 60,      /* rows of a search */
+    DECISIONS_MOST = 500, /* of one request */
+    DISAGREEMENTS_MOST = 500,
+};
+#define PICTURE_MOST ((int64_t)64 << 20) /* bytes of a file */
+#define PICTURE_SIDE 4096
+
+static const char as_json[] = "application/json", as_text[] = "text/plain; charset=utf-8";
+
+static void give_text(rer_answer *answer, int status, const char *type, char *text)
+{
+    *answer = (rer_answer){status, type, text, text != NULL ? (int64_t)strlen(text) : 0};
+}
+
+/* What the client did wrong is 400, what we could not do 500. */
+static void give_failure(rer_answer *answer, const rer_error *error)
+{
+    int status = error->status == RER_SYSTEM ? 500 : 400;
+    give_text(answer, status, as_text, strdup(error->message));
+}
+
+static void give_missing(rer_answer *answer)
+{
+    give_text(answer, 404, as_text, strdup("there is nothing here"));
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static bool row_of(int64_t *row, const rer_review *review, const rer_request *request)
+{
+    const char *text = request->query(request->context, "row");
+    char *end = NULL;
+    if (text == NULL || text[0] < '0' || text[0] > '9' || strlen(text) > 18)
+        return false;
+    *row = strtoll(text, &end, 10);
+    return *end == 0 && *row < review->rows.N;
+}
+
+static void put_class(rer_json *json, const char *name, const rer_review *review, int32_t c)
+{
+    rer_json_array(json, name); /* its name, and how the file of labels writes it */
+    if (c >= 0) {
+        rer_json_text(json, NULL, rer_text(&review->rows.classes, c));
+        rer_json_text(json, NULL, rer_review_value(review, c));
+    }
+    rer_json_end(json);
+}
+
+static void put_row(rer_json *json, const rer_review *review, int64_t row, const char *text)
+{
+    const rer_review_rows *rows = &review->rows;
+    const rer_images *images = review->data != NULL ? &review->data->images : NULL;
+    rer_json_object(json, NULL);
+    rer_json_integer(json, "row", row);
+    if (rows->ids.count > 0)
+        rer_json_text(json, "id", rer_text(&rows->ids, row));
+    put_class(json, "given", review, rows->given[row]);
+    put_class(json, "suggested", review, rows->suggested[row]);
+    rer_json_real(json, "p", (double)rows->promise[row]);
+    rer_json_real(json, "chi", (double)rows->chi[row]);
+    if (images != NULL && images->paths.count > 0)
+        rer_json_text(json, "file", rer_text(&images->paths, row));
+    if (text != NULL)
+        rer_json_text(json, "text", text);
+    rer_json_end(json);
+}
+
+/* Rows whose number, id, label or text has the words; from `after` on. */
+typedef struct search {
+    const rer_review *review;
+    const char *words;
+    int64_t number;                         /* that the words are, -1: none */
+    uint8_t *has_class;                     /* [C] the class's name has the words */
+    int64_t found[FOUND_MOST], count, next; /* next: -1, all were seen */
+} search;
+
+/* Letters of ASCII are the same in either case. */
+static bool has_words(const char *text, const char *words)
+{
+    size_t length = strlen(words);
+    for (; *text != 0; text++)
+        if (strncasecmp(text, words, length) == 0)
+            return true;
+    return length == 0;
+}
+
+static bool matches(const search *s, int64_t row)
+{
+    const rer_review_rows *rows = &s->review->rows;
+    if (s->words[0] == 0 || row == s->number)
+        return true;
+    if (rows->given[row] >= 0 && s->has_class[rows->given[row]] != 0)
+        return true;
+    return rows->ids.count > 0 && has_words(rer_text(&rows->ids, row), s->words);
+}
+
+static rer_status search_rows(search *s, int64_t first, rer_error *error)
+{
+    const rer_review_rows *rows = &s->review->rows;
+    rer_status status = rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error);
+    for (int32_t c = 0; status == RER_OK && c < rows->classes.count; c++)
+        s->has_class[c] = has_words(rer_text(&rows->classes, c), s->words);
+    s->next = -1;
+    if (status == RER_OK && s->number >= first && s->number < rows->N) /* what was named comes first */
+        s->found[s->count++] = s->number;
+    for (int64_t row = first; status == RER_OK && row < rows->N; row++) {
+        if (row == s->number || !matches(s, row))
+            continue;
+        if (s->count == FOUND_MOST) {
+            s->next = row;
+            break;
+        }
+        s->found[s->count++] = row;
+    }
+    free(s->has_class);
+    return status;
+}
+
+static int64_t number_in(const char *text, int64_t otherwise)
+{
+    char *end = NULL;
+    if (text == NULL || text[0] < '0' || text[0] > '9' || strlen(text) > 18)
+        return otherwise;
+    int64_t value = strtoll(text, &end, 10);
+    return *end == 0 ? value : otherwise;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* The texts of rows [count], which become sorted. */
+static rer_status texts_of(rer_texts *texts, const rer_review *review, int64_t *rows, int64_t count, rer_error *error)
+{
+    if (count == 0 || review->data == NULL || !rer_row_texts_are_there(&review->data->texts))
+        return RER_OK;
+    qsort(rows, (size_t)count, sizeof *rows, by_number);
+    return rer_row_texts_read(texts, &review->data->texts, rows, count, error);
+}
+
+static void answer_rows(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    const char *words = request->query(request->context, "find");
+    search s = {.review = review, .words = words != NULL ? words : "", .number = number_in(words, -1)};
+    rer_error error = {0};
+    rer_texts texts = {0};
+    rer_writer writer;
+    rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
+    char *text = NULL;
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = search_rows(&s, number_in(request->query(request->context, "after"), 0), &error);
+    (void)pthread_mutex_unlock(&review->lock);
+    if (status == RER_OK)
+        status = texts_of(&texts, review, s.found, s.count, &error);
+    rer_writer_start(&writer, NULL, &error);
+    (void)rer_writer_ok(&writer, status);
+    rer_json_object(&json, NULL);
+    rer_json_integer(&json, "next", s.next);
+    rer_json_array(&json, "rows");
+    for (int64_t i = 0; i < s.count; i++)
+        put_row(&json, review, s.found[i], texts.count > 0 ? rer_text(&texts, i) : NULL);
+    rer_json_end(&json);
+    rer_json_end(&json);
+    rer_texts_free(&texts);
+    if (rer_writer_end_memory(&writer, &text) == RER_OK)
+        give_text(answer, 200, as_json, text);
+    else
+        give_failure(answer, &error);
+}
+
+/* ---- pictures and texts ----------------------------------------------------------------------- */
+
+/* The type of a picture by its first bytes; NULL: none that is shown. */
+static const char *picture_type(const unsigned char *bytes, int64_t size)
+{
+    if (size > 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0)
+        return "image/jpeg";
+    if (size > 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0)
+        return "image/png";
+    return size > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0 ? "image/webp" : NULL;
+}
+
+/* The file itself, where it is a plain one that holds a picture. */
+static rer_status read_picture(rer_answer *answer, const char *path, rer_error *error)
+{
+    rer_bytes bytes = RER_NO_BYTES;
+    char *made = NULL;
+    struct stat found;
+    const char *type = NULL;
+    if (stat(path, &found) != 0)
+        return rer_fail_errno(error, "%s: cannot be read", path);
+    if (!S_ISREG(found.st_mode) || found.st_size > PICTURE_MOST)
+        return rer_fail(error, RER_BAD_INPUT, "%s: is no file of a picture", path);
+    rer_status status = rer_bytes_open_plain(&bytes, path, PICTURE_MOST, error);
+    if (status == RER_OK)
+        status = rer_allocate(&made, rer_max(bytes.size, 1), 1, "a picture", error);
+    if (status == RER_OK)
+        status = rer_bytes_read(&bytes, 0, bytes.size, made, path, error);
+    if (status == RER_OK && (type = picture_type((const unsigned char *)made, bytes.size)) == NULL)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is no picture", path);
+    if (status == RER_OK)
+        *answer = (rer_answer){200, type, made, bytes.size};
+    else
+        free(made);
+    rer_bytes_close(&bytes);
+    return status;
+}
+
+static rer_status encode_picture(rer_answer *answer, const rer_images *images, int64_t row, rer_error *error)
+{
+    rer_picture picture = {0};
+    uint8_t *bytes = NULL;
+    int64_t size = 0;
+    rer_status status = rer_images_read(&picture, images, row, PICTURE_SIDE, error);
+    if (status == RER_OK)
+        status = rer_thumbnail_encode(&bytes, &size, &picture, PICTURE_SIDE, error);
+    rer_picture_free(&picture);
+    if (status == RER_OK)
+        *answer = (rer_answer){200, "image/webp", (char *)bytes, size};
+    return status;
+}
+
+static void answer_picture(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    const rer_images *images = review->data != NULL ? &review->data->images : NULL;
+    rer_error error = {0};
+    int64_t row = 0;
+    if (images == NULL || !rer_images_are_there(images) || !row_of(&row, review, request)) {
+        give_missing(answer);
+        return;
+    }
+    rer_status status = images->paths.count > 0 ? read_picture(answer, rer_text(&images->paths, row), &error)
+                                                : encode_picture(answer, images, row, &error);
+    if (status != RER_OK)
+        give_text(answer, 404, as_text, strdup(error.message));
+}
+
+static void answer_text(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    rer_texts texts = {0};
+    int64_t row = 0;
+    if (!row_of(&row, review, request)) {
+        give_missing(answer);
+        return;
+    }
+    if (texts_of(&texts, review, &row, 1, &error) != RER_OK)
+        give_failure(answer, &error);
+    else if (texts.count == 0)
+        give_missing(answer);
+    else
+        give_text(answer, 200, as_text, strdup(rer_text(&texts, 0)));
+    rer_texts_free(&texts);
+}
+
+/* ---- decisions -------------------------------------------------------------------------------- */
+
+/* A text that a client gives: UTF-8 (Jansson has seen to it), so long at most, without control characters. */
+static rer_status take_text(const char **out, const json_t *from, const char *name, size_t most, rer_error *error)
+{
+    const json_t *value = json_object_get(from, name);
+    const char *text = json_string_value(value);
+    *out = text != NULL ? text : "";
+    if (value != NULL && text == NULL)
+        return rer_fail(error, RER_BAD_INPUT, "%s is to be a text", name);
+    if (strlen(*out) > most)
+        return rer_fail(error, RER_BAD_INPUT, "%s has %zu bytes; %zu are allowed", name, strlen(*out), most);
+    for (const char *at = *out; *at != 0; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return rer_fail(error, RER_BAD_INPUT, "%s: control characters are not allowed", name);
+    return RER_OK;
+}
+
+static rer_status take_id(rer_decision *decision, const json_t *from, rer_error *error)
+{
+    const char *id = json_string_value(json_object_get(from, "id"));
+    size_t length = id != NULL ? strlen(id) : 0;
+    if (length < 16 || length >= sizeof decision->id || id[strspn(id, "0123456789abcdef")] != 0)
+        return rer_fail(error, RER_BAD_INPUT, "id is to be 16 to %zu hexadecimal digits", sizeof decision->id - 1);
+    memcpy(decision->id, id, length + 1);
+    return RER_OK;
+}
+
+static rer_status take_decision(rer_decision *decision, const rer_review *review, const json_t *from, rer_error *error)
+{
+    const json_t *row = json_object_get(from, "row");
+    rer_status status = take_id(decision, from, error);
+    if (status == RER_OK &&
+        (!json_is_integer(row) || json_integer_value(row) < 0 || json_integer_value(row) >= review->rows.N))
+        status = rer_fail(error, RER_BAD_INPUT, "row is to be a number from 0 to %lld", (long long)review->rows.N - 1);
+    if (status == RER_OK)
+        status = rer_decision_read(&decision->kind, json_string_value(json_object_get(from, "decision")), error);
+    if (status == RER_OK)
+        status = take_text(&decision->label, from, "label", RER_LABEL_MAX, error);
+    if (status == RER_OK)
+        status = take_text(&decision->given, from, "given", RER_LABEL_MAX, error);
+    if (status == RER_OK)
+        status = take_text(&decision->note, from, "note", RER_NOTE_MAX, error);
+    if (status != RER_OK)
+        return status;
+    bool changes = decision->kind == RER_FIX || decision->kind == RER_CHOOSE;
+    if (changes && decision->label[0] == 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s needs a label", rer_decision_word(decision->kind));
+    decision->row = json_integer_value(row);
+    decision->label = changes ? decision->label : NULL;
+    decision->promise = (double)review->rows.promise[decision->row];
+    if (review->data != NULL) /* what the file says, whatever the page thinks */
+        decision->given = rer_review_value(review, review->rows.given[decision->row]);
+    return RER_OK;
+}
+
+static rer_status take_decisions(rer_review *review, const json_t *root, rer_error *error)
+{
+    const json_t *list = json_object_get(root, "decisions");
+    size_t count = json_array_size(list);
+    rer_decision *decisions = NULL;
+    const char *reviewer = NULL;
+    rer_status status = take_text(&reviewer, root, "reviewer", RER_REVIEWER_MAX, error);
+    if (status == RER_OK && (count < 1 || count > DECISIONS_MOST))
+        status = rer_fail(error, RER_BAD_INPUT, "1 to %d decisions at a time, not %zu", DECISIONS_MOST, count);
+    if (status == RER_OK)
+        status = rer_allocate(&decisions, (int64_t)count, sizeof *decisions, "decisions", error);
+    for (size_t i = 0; status == RER_OK && i < count; i++) {
+        decisions[i].reviewer = reviewer[0] != 0 ? reviewer : review->reviewer;
+        status = take_decision(&decisions[i], review, json_array_get(list, i), error);
+    }
+    if (status == RER_OK)
+        status = rer_journal_add(&review->journal, decisions, (int64_t)count, error);
+    free(decisions);
+    return status;
+}
+
+static void answer_decide(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    json_error_t cause;
+    rer_error error = {0};
+    json_t *root = json_loadb(request->body, (size_t)request->size, 0, &cause);
+    if (root == NULL) {
+        give_text(answer, 400, as_text, strdup("this is no JSON"));
+        return;
+    }
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = take_decisions(review, root, &error);
+    (void)pthread_mutex_unlock(&review->lock);
+    json_decref(root);
+    if (status == RER_OK)
+        give_text(answer, 200, as_json, strdup("{\"saved\":true}"));
+    else
+        give_failure(answer, &error);
+}
+
+/* ---- what stands ------------------------------------------------------------------------------ */
+
+/* Of all reviewers: [row, reviewer, decision, label, note]. */
+static void put_decisions(rer_json *json, const rer_review *review)
+{
+    const rer_journal *journal = &review->journal;
+    rer_json_array(json, "decisions");
+    for (int64_t i = 0; i < journal->count; i++) {
+        const rer_entry *entry = &journal->entries[i];
+        if (!rer_entry_holds(entry) || entry->row >= review->rows.N)
+            continue;
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, entry->row);
+        rer_json_text(json, NULL, rer_entry_reviewer(journal, entry));
+        rer_json_text(json, NULL, rer_decision_word((rer_decision_kind)entry->kind));
+        rer_json_text(json, NULL, rer_entry_text(journal, entry->label));
+        rer_json_text(json, NULL, rer_entry_text(journal, entry->note));
+        rer_json_end(json);
+    }
+    rer_json_end(json);
+}
+
+/* Rows that reviewers see differently. */
+static void put_disagreements(rer_json *json, const rer_review *review)
+{
+    rer_verdict_of_row *verdicts = NULL;
+    int64_t count = 0, put = 0;
+    rer_writer *writer = json->writer;
+    if (rer_writer_ok(writer, rer_review_verdicts(&verdicts, &count, review, writer->error))) {
+        rer_json_array(json, "disagreements");
+        for (int64_t i = 0; i < count && put < DISAGREEMENTS_MOST; i++)
+            if (!verdicts[i].is_unanimous) {
+                rer_json_integer(json, NULL, verdicts[i].row);
+                put++;
+            }
+        rer_json_end(json);
+    }
+    free(verdicts);
+}
+
+static void put_again(rer_json *json, const rer_review *review)
+{
+    static const char *const words[] = {"never", "runs", "done", "failed"};
+    rer_json_object(json, "again");
+    rer_json_text(json, "state", words[review->again.state]);
+    rer_json_real(json, "fraction", review->again.fraction);
+    rer_json_text(json, "message", review->again.message);
+    rer_json_integer(json, "looks", review->looks);
+    rer_json_end(json);
+}
+
+/* Everything that a page begins with; the lock is held. */
+static rer_status make_state(char **state, rer_review *review, rer_json_style style, rer_error *error)
+{
+    rer_writer writer;
+    rer_json json = {.writer = &writer, .style = style};
+    rer_writer_start(&writer, NULL, error);
+    if (rer_writer_ok(&writer, rer_journal_catch_up(&review->journal, error))) {
+        rer_json_object(&json, NULL);
+        rer_json_text(&json, "reviewer", review->reviewer);
+        rer_json_integer(&json, "rows", review->rows.N);
+        rer_json_text(&json, "why", review->data != NULL ? NULL : review->why);
+        rer_json_bool(&json, "pictures", review->data != NULL && rer_images_are_there(&review->data->images));
+        rer_json_bool(&json, "texts", review->data != NULL && rer_row_texts_are_there(&review->data->texts));
+        put_again(&json, review);
+        put_decisions(&json, review);
+        put_disagreements(&json, review);
+        rer_json_end(&json);
+    }
+    return rer_writer_end_memory(&writer, state);
+}
+
+static void answer_state(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    char *state = NULL;
+    (void)request;
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = make_state(&state, review, RER_JSON_LINE, &error);
+    (void)pthread_mutex_unlock(&review->lock);
+    if (status == RER_OK)
+        give_text(answer, 200, as_json, state);
+    else
+        give_failure(answer, &error);
+}
+
+static void answer_page(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    char *state = NULL, *page = NULL;
+    (void)request;
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = make_state(&state, review, RER_JSON_PAGE, &error);
+    if (status == RER_OK)
+        status = rer_review_page(&page, review->report, state, &error);
+    (void)pthread_mutex_unlock(&review->lock);
+    free(state);
+    if (status == RER_OK)
+        give_text(answer, 200, "text/html; charset=utf-8", page);
+    else
+        give_failure(answer, &error);
+}
+
+static const rer_field taught_fields[] = {
+    RER_FIELD(rer_taught, looked),        RER_FIELD(rer_taught, wrong),    RER_FIELD(rer_taught, promised),
+    RER_FIELD(rer_taught, next),          RER_FIELD(rer_taught, expected), RER_FIELD(rer_taught, low),
+    RER_FIELD(rer_taught, high),          RER_FIELD(rer_taught, shift),    RER_FIELD(rer_taught, slope),
+    RER_FIELD(rer_taught, promised_next),
+};
+
+/* What was learned, and how far looking again has come. */
+static void answer_taught(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    rer_taught taught = {0};
+    rer_writer writer;
+    rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
+    char *text = NULL;
+    (void)request;
+    rer_writer_start(&writer, NULL, &error);
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = rer_journal_catch_up(&review->journal, &error);
+    if (status == RER_OK)
+        status = rer_review_taught(&taught, review, &error);
+    if (rer_writer_ok(&writer, status)) {
+        rer_json_object(&json, NULL);
+        rer_json_fields(&json, RER_FIELDS(taught_fields), &taught);
+        put_disagreements(&json, review);
+        rer_json_end(&json);
+    }
+    (void)pthread_mutex_unlock(&review->lock);
+    if (rer_writer_end_memory(&writer, &text) == RER_OK)
+        give_text(answer, 200, as_json, text);
+    else
+        give_failure(answer, &error);
+}
+
+static void answer_progress(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    rer_writer writer;
+    rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
+    char *text = NULL;
+    rer_status status = RER_OK;
+    (void)pthread_mutex_lock(&review->lock);
+    if (request->is_post)
+        status = rer_again_start(review, &error);
+    rer_writer_start(&writer, NULL, &error);
+    if (rer_writer_ok(&writer, status)) {
+        rer_json_object(&json, NULL);
+        put_again(&json, review);
+        rer_json_end(&json);
+    }
+    (void)pthread_mutex_unlock(&review->lock);
+    if (rer_writer_end_memory(&writer, &text) == RER_OK)
+        give_text(answer, 200, as_json, text);
+    else
+        give_failure(answer, &error);
+}
+
+/* ---- decisions.csv ---------------------------------------------------------------------------- */
+
+void rer_review_put_decisions(rer_writer *writer, const void *what, int which)
+{
+    const rer_review *review = what;
+    const rer_journal *journal = &review->journal;
+    (void)which;
+    rer_put(writer, "index,given_label,decision,new_label,mistakenness,labels_checksum,reviewer,note\n");
+    for (int64_t i = 0; i < journal->count; i++) {
+        const rer_entry *entry = &journal->entries[i];
+        char sum[32];
+        if (!rer_entry_holds(entry) || entry->row >= review->rows.N)
+            continue;
+        (void)snprintf(sum, sizeof sum, "rer:%s", journal->checksum);
+        rer_decision_kind kind = entry->kind == RER_OPEN ? RER_UNSURE : (rer_decision_kind)entry->kind;
+        bool stays = kind == RER_KEEP || kind == RER_UNSURE;
+        rer_csv_integer(writer, entry->row);
+        rer_csv_text(writer, rer_entry_text(journal, entry->given));
+        rer_csv_text(writer, rer_decision_word(kind));
+        rer_csv_text(writer, rer_entry_text(journal, stays ? entry->given : entry->label));
+        rer_csv_number(writer, entry->promise);
+        rer_csv_text(writer, sum);
+        rer_csv_text(writer, rer_entry_reviewer(journal, entry));
+        rer_csv_text(writer, rer_entry_text(journal, entry->note));
+        rer_csv_end(writer);
+    }
+}
+
+static void answer_export(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    rer_error error = {0};
+    rer_writer writer;
+    char *text = NULL;
+    (void)request;
+    rer_writer_start(&writer, NULL, &error);
+    (void)pthread_mutex_lock(&review->lock);
+    if (rer_writer_ok(&writer, rer_journal_catch_up(&review->journal, &error)))
+        rer_review_put_decisions(&writer, review, 0);
+    (void)pthread_mutex_unlock(&review->lock);
+    if (rer_writer_end_memory(&writer, &text) == RER_OK)
+        give_text(answer, 200, "text/csv; charset=utf-8", text);
+    else
+        give_failure(answer, &error);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------ */
+
+enum { GET = 1, POST = 2 };
+
+static const struct {
+    const char *path;
+    int methods;
+    void (*answer)(rer_answer *answer, rer_review *review, const rer_request *request);
+} routes[] = {
+    {"", GET, answer_page},
+    {"state", GET, answer_state},
+    {"rows", GET, answer_rows},
+    {"picture", GET, answer_picture},
+    {"text", GET, answer_text},
+    {"decide", POST, answer_decide},
+    {"taught", GET, answer_taught},
+    {"again", GET | POST, answer_progress},
+    {"decisions.csv", GET, answer_export},
+};
+
+void rer_review_answer(rer_answer *answer, rer_review *review, const rer_request *request)
+{
+    for (int i = 0; i < RER_COUNT(routes); i++)
+        if (strcmp(request->path, routes[i].path) == 0 && (routes[i].methods & (request->is_post ? POST : GET)) != 0) {
+            routes[i].answer(answer, review, request);
+            return;
+        }
+    give_missing(answer);
+}

@@ -1,0 +1,220 @@
+/* What the decisions say about the promises.
+ *
+ * 1. Each row has the verdict of its reviewers; ties and "unsure" are none.
+ * 2. A logistic regression of "was wrong" on the log odds that were promised, with an effect of each pair of given and
+ *    suggested class (stats/grouped_logistic.h), corrects the promises of the rows that are open.
+ * 3. Those that are worth a look, wrong in one of 20 cases or more, are counted and summed. */
+#include "studies/review/review.h"
+
+#include "stats/grouped_logistic.h"
+#include "stats/order.h"
+
+#define WORTH_A_LOOK .05
+#define ODDS_MOST 16.0 /* what is promised with more certainty teaches no more */
+#define INTERVAL 1.959963984540054
+
+typedef struct pair_of {
+    int64_t key; /* given * C + suggested */
+} pair_of;
+
+static int by_key(const void *a, const void *b)
+{
+    const pair_of *left = a, *right = b;
+    return (left->key > right->key) - (left->key < right->key);
+}
+
+typedef struct lesson {
+    const rer_review *review;
+    rer_verdict_of_row *verdicts; /* [n_verdicts] without ties */
+    int64_t n_verdicts;
+    uint8_t *is_decided;      /* [N] */
+    double *promised, *wrong; /* [n] of the decisions */
+    int32_t *group;
+    pair_of *pairs; /* [n_pairs] sorted */
+    int64_t n, n_pairs;
+    rer_grouped_logistic fit;
+} lesson;
+
+static double odds_of(double promise)
+{
+    double odds = log(promise) - log1p(-promise);
+    return fmax(-ODDS_MOST, fmin(ODDS_MOST, odds));
+}
+
+static int64_t pair_at(const rer_review *review, int64_t row)
+{
+    const rer_review_rows *rows = &review->rows;
+    return (int64_t)rows->given[row] * rows->classes.count + rows->suggested[row];
+}
+
+static int32_t group_of(const lesson *taken, int64_t row)
+{
+    const pair_of wanted = {pair_at(taken->review, row)};
+    const pair_of *found =
+        taken->n_pairs > 0 ? bsearch(&wanted, taken->pairs, (size_t)taken->n_pairs, sizeof wanted, by_key) : NULL;
+    return found != NULL ? (int32_t)(found - taken->pairs) : -1;
+}
+
+/* ---- verdicts --------------------------------------------------------------------------------- */
+
+rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, const rer_review *review,
+                               rer_error *error)
+{
+    const rer_journal *journal = &review->journal;
+    rer_vote *votes = NULL;
+    int64_t n = 0;
+    *verdicts = NULL;
+    *count = 0;
+    const rer_room rooms[] = {RER_ROOM(votes, journal->count), RER_ROOM(*verdicts, journal->count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "verdicts", error);
+    for (int64_t i = 0; status == RER_OK && i < journal->count; i++) {
+        const rer_entry *entry = &journal->entries[i];
+        if (!entry->is_current || entry->kind == RER_OPEN || entry->kind == RER_UNSURE || entry->row >= review->rows.N)
+            continue;
+        const char *label = rer_entry_text(journal, entry->label);
+        int32_t outcome = entry->kind == RER_KEEP   ? review->rows.given[entry->row]
+                          : entry->kind == RER_DROP ? -1
+                                                    : rer_review_class(review, label);
+        if (outcome < 0 && entry->kind != RER_DROP) /* a class that is new: every one is another outcome */
+            outcome = -2 - (int32_t)entry->label;
+        votes[n++] = (rer_vote){entry->row, outcome, entry->reviewer};
+    }
+    if (status == RER_OK)
+        *count = rer_votes_count(*verdicts, votes, n);
+    free(votes);
+    return status;
+}
+
+/* ---- the lesson ------------------------------------------------------------------------------- */
+
+/* What was promised of a row when its decision was made. */
+static void promises_of(float *promises, const rer_review *review)
+{
+    const rer_journal *journal = &review->journal;
+    for (int64_t i = 0; i < journal->count; i++)
+        if (journal->entries[i].row < review->rows.N && journal->entries[i].is_current)
+            promises[journal->entries[i].row] = (float)journal->entries[i].promise;
+}
+
+static void collect(lesson *taken, const float *promises)
+{
+    const rer_review_rows *rows = &taken->review->rows;
+    for (int64_t i = 0; i < taken->n_verdicts; i++) {
+        const rer_verdict_of_row *verdict = &taken->verdicts[i];
+        if (verdict->is_tie || rows->given[verdict->row] < 0)
+            continue;
+        taken->is_decided[verdict->row] = 1;
+        if (isnan(promises[verdict->row]))
+            continue;
+        taken->promised[taken->n] = odds_of((double)promises[verdict->row]);
+        taken->wrong[taken->n] = verdict->outcome != rows->given[verdict->row];
+        taken->pairs[taken->n].key = pair_at(taken->review, verdict->row);
+        taken->verdicts[taken->n++] = *verdict;
+    }
+}
+
+static void group_pairs(lesson *taken)
+{
+    int64_t kept = 0;
+    if (taken->n > 0)
+        qsort(taken->pairs, (size_t)taken->n, sizeof *taken->pairs, by_key);
+    for (int64_t i = 0; i < taken->n; i++)
+        if (i == 0 || taken->pairs[i].key != taken->pairs[kept - 1].key)
+            taken->pairs[kept++] = taken->pairs[i];
+    taken->n_pairs = kept;
+    for (int64_t i = 0; i < taken->n; i++)
+        taken->group[i] = group_of(taken, taken->verdicts[i].row);
+}
+
+static rer_status learn(lesson *taken, rer_error *error)
+{
+    const rer_review *review = taken->review;
+    float *promises = NULL;
+    rer_status status = rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, review, error);
+    int64_t n = taken->n_verdicts;
+    const rer_room rooms[] = {RER_ROOM(taken->is_decided, review->rows.N),
+                              RER_ROOM(promises, review->rows.N),
+                              RER_ROOM(taken->promised, n),
+                              RER_ROOM(taken->wrong, n),
+                              RER_ROOM(taken->group, n),
+                              RER_ROOM(taken->pairs, n)};
+    if (status == RER_OK)
+        status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
+    if (status == RER_OK) {
+        promises_of(promises, review);
+        collect(taken, promises);
+        group_pairs(taken);
+        status = rer_grouped_logistic_fit(&taken->fit, taken->promised, taken->wrong, taken->group, taken->n,
+                                          taken->n_pairs, error);
+    }
+    free(promises);
+    return status;
+}
+
+static bool is_open(const lesson *taken, int64_t row)
+{
+    const rer_review_rows *rows = &taken->review->rows;
+    return rows->given[row] >= 0 && !isnan(rows->promise[row]) && taken->is_decided[row] == 0;
+}
+
+/* The open rows that are worth a look: their promises and groups [returned]. */
+static int64_t find_next(double *promised, int32_t *group, float *odds, const lesson *taken)
+{
+    int64_t n = 0;
+    for (int64_t row = 0; row < taken->review->rows.N; row++) {
+        if (odds != NULL)
+            odds[row] = NAN;
+        if (!is_open(taken, row))
+            continue;
+        double L = odds_of((double)taken->review->rows.promise[row]);
+        int32_t g = group_of(taken, row);
+        double corrected = rer_grouped_logistic_at(&taken->fit, L, g);
+        if (odds != NULL)
+            odds[row] = (float)corrected;
+        if (rer_logistic(corrected) < WORTH_A_LOOK)
+            continue;
+        promised[n] = L;
+        group[n++] = g;
+    }
+    return n;
+}
+
+static rer_status sum_up(rer_taught *taught, float *odds, const lesson *taken, rer_error *error)
+{
+    double *promised = NULL, spread = 0;
+    int32_t *group = NULL;
+    const rer_room rooms[] = {RER_ROOM(promised, taken->review->rows.N), RER_ROOM(group, taken->review->rows.N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
+    *taught = (rer_taught){.looked = taken->n, .shift = taken->fit.shift, .slope = taken->fit.slope};
+    for (int64_t i = 0; i < taken->n; i++) {
+        taught->wrong += taken->wrong[i] > 0;
+        taught->promised += rer_logistic(taken->promised[i]);
+    }
+    if (status == RER_OK) {
+        taught->next = find_next(promised, group, odds, taken);
+        status =
+            rer_grouped_logistic_sum(&taught->expected, &spread, &taken->fit, promised, group, taught->next, error);
+    }
+    for (int64_t i = 0; status == RER_OK && i < taught->next; i++)
+        taught->promised_next += rer_logistic(promised[i]);
+    taught->low = fmax(0, taught->expected - INTERVAL * spread);
+    taught->high = fmin((double)taught->next, taught->expected + INTERVAL * spread);
+    RER_FREE_ALL(promised, group);
+    return status;
+}
+
+rer_status rer_review_correct(rer_taught *taught, float *odds, const rer_review *review, rer_error *error)
+{
+    lesson taken = {.review = review};
+    rer_status status = learn(&taken, error);
+    if (status == RER_OK)
+        status = sum_up(taught, odds, &taken, error);
+    rer_grouped_logistic_free(&taken.fit);
+    RER_FREE_ALL(taken.verdicts, taken.is_decided, taken.promised, taken.wrong, taken.group, taken.pairs);
+    return status;
+}
+
+rer_status rer_review_taught(rer_taught *taught, const rer_review *review, rer_error *error)
+{
+    return rer_review_correct(taught, NULL, review, error);
+}
