@@ -8,7 +8,7 @@
 #include "core/core.h"
 
 #define RER_SHIFT_SPREAD 1.0
-#define RER_SLOPE_SPREAD .5
+#define RER_SLOPE_SPREAD .25
 #define RER_GROUP_SPREAD 1.0
 
 typedef struct rer_grouped_logistic {

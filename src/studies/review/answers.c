@@ -83,9 +83,9 @@ static void put_row(rer_json *json, const rer_review *review, int64_t row, const
 typedef struct search {
     const rer_review *review;
     const char *words;
-    int64_t number;                         /* that the words are, -1: none */
-    uint8_t *has_class;                     /* [C] the class's name has the words */
-    int64_t found[FOUND_MOST], count, next; /* next: -1, all were seen */
+    int64_t number;                                /* that the words are, -1: none */
+    uint8_t *has_class;                            /* [C] the class's name has the words */
+    int64_t first, found[FOUND_MOST], count, next; /* next: -1, all were seen */
 } search;
 
 /* Letters of ASCII are the same in either case. */
@@ -108,24 +108,35 @@ static bool matches(const search *s, int64_t row)
     return rows->ids.count > 0 && has_words(rer_text(&rows->ids, row), s->words);
 }
 
-static rer_status search_rows(search *s, int64_t first, rer_error *error)
+/* False where that is enough. */
+static bool take_row(void *context, int64_t row, const char *text)
+{
+    search *s = context;
+    if (row < s->first || row == s->number || row >= s->review->rows.N)
+        return true;
+    if (!matches(s, row) && (text == NULL || !has_words(text, s->words)))
+        return true;
+    if (s->count == FOUND_MOST)
+        s->next = row;
+    else
+        s->found[s->count++] = row;
+    return s->next < 0;
+}
+
+static rer_status search_rows(search *s, rer_error *error)
 {
     const rer_review_rows *rows = &s->review->rows;
+    const rer_dataset *data = s->review->data;
     rer_status status = rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error);
     for (int32_t c = 0; status == RER_OK && c < rows->classes.count; c++)
         s->has_class[c] = has_words(rer_text(&rows->classes, c), s->words);
-    s->next = -1;
-    if (status == RER_OK && s->number >= first && s->number < rows->N) /* what was named comes first */
+    if (status == RER_OK && s->number >= s->first && s->number < rows->N) /* what was named comes first */
         s->found[s->count++] = s->number;
-    for (int64_t row = first; status == RER_OK && row < rows->N; row++) {
-        if (row == s->number || !matches(s, row))
-            continue;
-        if (s->count == FOUND_MOST) {
-            s->next = row;
-            break;
-        }
-        s->found[s->count++] = row;
-    }
+    if (status == RER_OK && data != NULL && rer_row_texts_are_there(&data->texts))
+        status = rer_row_texts_visit(&data->texts, rows->N, take_row, s, error);
+    else
+        for (int64_t row = s->first; status == RER_OK && row < rows->N && take_row(s, row, NULL);)
+            row++;
     free(s->has_class);
     return status;
 }
@@ -157,15 +168,17 @@ static rer_status texts_of(rer_texts *texts, const rer_review *review, int64_t *
 static void answer_rows(rer_answer *answer, rer_review *review, const rer_request *request)
 {
     const char *words = request->query(request->context, "find");
-    search s = {.review = review, .words = words != NULL ? words : "", .number = number_in(words, -1)};
+    search s = {.review = review,
+                .words = words != NULL ? words : "",
+                .number = number_in(words, -1),
+                .first = number_in(request->query(request->context, "after"), 0),
+                .next = -1};
     rer_error error = {0};
     rer_texts texts = {0};
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
     char *text = NULL;
-    (void)pthread_mutex_lock(&review->lock);
-    rer_status status = search_rows(&s, number_in(request->query(request->context, "after"), 0), &error);
-    (void)pthread_mutex_unlock(&review->lock);
+    rer_status status = search_rows(&s, &error);
     if (status == RER_OK)
         status = texts_of(&texts, review, s.found, s.count, &error);
     rer_writer_start(&writer, NULL, &error);
@@ -173,8 +186,10 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_json_object(&json, NULL);
     rer_json_integer(&json, "next", s.next);
     rer_json_array(&json, "rows");
+    (void)pthread_mutex_lock(&review->lock);
     for (int64_t i = 0; i < s.count; i++)
         put_row(&json, review, s.found[i], texts.count > 0 ? rer_text(&texts, i) : NULL);
+    (void)pthread_mutex_unlock(&review->lock);
     rer_json_end(&json);
     rer_json_end(&json);
     rer_texts_free(&texts);

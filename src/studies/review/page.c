@@ -42,7 +42,7 @@ rer_status rer_review_page(char **page, const char *report, const char *state, r
     rer_writer_start(&writer, NULL, error);
     rer_put_bytes(&writer, report, policy - report);
     rer_put_bytes(&writer, after, head - after);
-    rer_puts(&writer, "<style>", rer_live_css, "</style>\n");
+    rer_puts(&writer, "<link rel=\"icon\" href=\"data:,\">\n<style>", rer_live_css, "</style>\n");
     rer_put_bytes(&writer, head, review - head);
     rer_puts(&writer, "<script type=\"application/json\" id=\"live\">", state, "</script>\n<script>", rer_live_js,
              "</script>\n");

@@ -10,11 +10,11 @@
 #include "stats/order.h"
 
 #define WORTH_A_LOOK .05
-#define ODDS_MOST 16.0 /* what is promised with more certainty teaches no more */
+#define ODDS_MOST 7.0 /* one label in a thousand surprises, whatever is promised: more certainty teaches no more */
 #define INTERVAL 1.959963984540054
 
 typedef struct pair_of {
-    int64_t key; /* given * C + suggested */
+    int64_t key; /* given * (C + 1) + suggested + 1 */
 } pair_of;
 
 static int by_key(const void *a, const void *b)
@@ -37,14 +37,18 @@ typedef struct lesson {
 
 static double odds_of(double promise)
 {
-    double odds = log(promise) - log1p(-promise);
+    return log(promise) - log1p(-promise);
+}
+
+static double within(double odds)
+{
     return fmax(-ODDS_MOST, fmin(ODDS_MOST, odds));
 }
 
 static int64_t pair_at(const rer_review *review, int64_t row)
 {
     const rer_review_rows *rows = &review->rows;
-    return (int64_t)rows->given[row] * rows->classes.count + rows->suggested[row];
+    return (int64_t)rows->given[row] * (rows->classes.count + 1) + rows->suggested[row] + 1;
 }
 
 static int32_t group_of(const lesson *taken, int64_t row)
@@ -106,7 +110,7 @@ static void collect(lesson *taken, const float *promises)
         taken->is_decided[verdict->row] = 1;
         if (isnan(promises[verdict->row]))
             continue;
-        taken->promised[taken->n] = odds_of((double)promises[verdict->row]);
+        taken->promised[taken->n] = within(odds_of((double)promises[verdict->row]));
         taken->wrong[taken->n] = verdict->outcome != rows->given[verdict->row];
         taken->pairs[taken->n].key = pair_at(taken->review, verdict->row);
         taken->verdicts[taken->n++] = *verdict;
@@ -166,11 +170,11 @@ static int64_t find_next(double *promised, int32_t *group, float *odds, const le
             odds[row] = NAN;
         if (!is_open(taken, row))
             continue;
-        double L = odds_of((double)taken->review->rows.promise[row]);
+        double odds_before = odds_of((double)taken->review->rows.promise[row]), L = within(odds_before);
         int32_t g = group_of(taken, row);
         double corrected = rer_grouped_logistic_at(&taken->fit, L, g);
         if (odds != NULL)
-            odds[row] = (float)corrected;
+            odds[row] = (float)(corrected + odds_before - L); /* in the same order as before */
         if (rer_logistic(corrected) < WORTH_A_LOOK)
             continue;
         promised[n] = L;
