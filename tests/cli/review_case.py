@@ -1,11 +1,9 @@
 """A server of rer review for tests: started, asked over plain sockets, killed."""
 import http.client
 import json
-import os
 import re
 import secrets
 import subprocess
-import unittest
 
 from cli_case import COMMAND, CliCase
 

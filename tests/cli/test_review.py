@@ -1,9 +1,7 @@
 """rer review: what it serves and to whom, decisions that last, several reviewers, looking again.
 
 RER_REVIEW_DECISIONS and RER_REVIEW_HOSTILE say how many decisions and hostile requests the long tests take."""
-import csv
 import http.client
-import io
 import json
 import os
 import random
@@ -14,12 +12,13 @@ import threading
 import time
 import unittest
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from scipy.optimize import minimize
 
 from cli_case import column
-from review_case import ReviewCase, Server
+from review_case import ReviewCase
 
 DECISIONS = int(os.environ.get("RER_REVIEW_DECISIONS", "100"))
 HOSTILE = int(os.environ.get("RER_REVIEW_HOSTILE", "300"))
@@ -228,7 +227,7 @@ class Decisions(ReviewCase):
             thread.start()
         kills = 0
         while any(thread.is_alive() for thread in threads):
-            time.sleep(random.uniform(.02, .2))
+            time.sleep(random.uniform(.01, .1))
             state["server"].end(9)
             kills += 1
             with lock:
@@ -237,7 +236,7 @@ class Decisions(ReviewCase):
             thread.join()
         lines = self.journal()
         ids = [line["id"] for line in lines]
-        self.assertGreater(kills, 2)
+        self.assertGreater(kills, 1)
         self.assertEqual(len(ids), len(set(ids)), "doubled")
         for name, entries in acknowledged.items():
             kept = [(line["id"], line["row"], line["decision"]) for line in lines if line["reviewer"] == name]
@@ -305,6 +304,7 @@ class Taught(ReviewCase):
         """The regression of src/stats/grouped_logistic.h by scipy, with its curvature by finite differences: expected
         number of wrong ones worth a look, and its deviation."""
         p = column(samples, "mistakenness")
+        p = p.clip(1e-9, 1 - 1e-9)
         L = np.clip(np.log(p) - np.log1p(-p), -7, 7)
         suggested = [row["suggested_label"] or (row["predicted_label"] if row["predicted_label"] != row["given_label"] else "")
                      for row in samples]
@@ -455,18 +455,18 @@ class Strangers(ReviewCase):
         self.assertEqual(self.server.ask("POST", root + "state", "{}", Origin=f"http://{host}",
                                          **{"Content-Type": "application/json"})[0], 404)
 
-    def raw(self, text, seconds=30):
-        """What comes back for bytes as they are."""
-        with socket.create_connection(("127.0.0.1", self.server.port), timeout=seconds) as connection:
-            try:
+    def raw(self, text):
+        """What comes back for bytes as they are, until there is silence: half a request waits for its other half."""
+        got = b""
+        try:
+            with socket.create_connection(("127.0.0.1", self.server.port), timeout=1) as connection:
                 connection.sendall(text)
                 connection.shutdown(socket.SHUT_WR)
-                got = b""
                 while piece := connection.recv(65536):
                     got += piece
-                return got
-            except OSError:
-                return b""
+        except OSError:
+            pass
+        return got
 
     def hostile(self, r):
         """One request that must not be served."""
@@ -493,11 +493,11 @@ class Strangers(ReviewCase):
 
     def test_hostile_requests(self):
         r = random.Random(17)
-        for i in range(HOSTILE):
-            got = self.raw(self.hostile(r))
-            self.assertNotRegex(got[:20], rb"^HTTP/1.\d 2", i)
-            self.assertNotIn(b"root:", got)
-            self.assertIsNone(self.server.process.poll(), i)
+        with ThreadPoolExecutor(16) as pool:
+            for request, got in pool.map(lambda text: (text, self.raw(text)), [self.hostile(r) for _ in range(HOSTILE)]):
+                self.assertNotRegex(got[:20], rb"^HTTP/1.\d 2", request[:100])
+                self.assertNotIn(b"root:", got)
+        self.assertIsNone(self.server.process.poll())
         self.assertEqual(self.journal(), [])
         self.saved(self.server.decide(1, "keep"))
         self.assertEqual(self.server.end(), 130)

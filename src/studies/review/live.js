@@ -3,7 +3,7 @@
 (function () {
   "use strict";
 
-  const { data, $, names, values, make, label, grouped, percent, suspects, byRow, store } = rerReport;
+  const { data, $, names, values, make, grouped, percent, suspects, byRow, store } = rerReport;
   const live = JSON.parse($("live").textContent);
   const AT_ONCE = 200; /* decisions of one request */
 
@@ -57,7 +57,7 @@
       try {
         await ask("decide", { reviewer, decisions: now });
         waiting = waiting.slice(now.length);
-        tell("all saved");
+        if (waiting.length === 0) tell("all saved");
       } catch (error) {
         if (error.status && error.status < 500) {
           waiting = waiting.slice(now.length);
@@ -88,6 +88,7 @@
   store.write = function () {
     this.replay();
     collect();
+    if (waiting.length > 0) tell("saving …");
     send();
   };
   rerReport.exportDecisions = () => make("a", { href: "decisions.csv", download: "decisions.csv" }).click();
