@@ -79,9 +79,10 @@ static void leave_out(rer_result *result, const decided *made)
     }
 }
 
-/* The rows that are open get what the analysis says of them; the lock is held. */
+/* The rows that are open get what the analysis says of them. */
 static void take_rows(rer_review *review, const rer_result *result)
 {
+    (void)pthread_rwlock_wrlock(&review->rows_lock);
     for (int64_t row = 0; row < result->N; row++) {
         rer_sample sample = rer_sample_of(result, row);
         if (result->given[row] < 0)
@@ -90,6 +91,7 @@ static void take_rows(rer_review *review, const rer_result *result)
         review->rows.chi[row] = (float)sample.chi;
         review->rows.suggested[row] = sample.suggested;
     }
+    (void)pthread_rwlock_unlock(&review->rows_lock);
 }
 
 static void correct(rer_result *result, const float *odds)
@@ -115,10 +117,8 @@ static rer_status show(rer_review *review, rer_result *result, const decided *ma
     leave_out(result, made);
     rer_status status = rer_allocate(&odds, result->N, sizeof *odds, "odds", error);
     if (status == RER_OK) {
-        (void)pthread_mutex_lock(&review->lock);
         take_rows(review, result);
-        status = rer_review_correct(&taught, odds, review, error);
-        (void)pthread_mutex_unlock(&review->lock);
+        status = rer_review_learn(&taught, odds, review, error);
     }
     if (status == RER_OK) {
         correct(result, odds);

@@ -186,10 +186,10 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_json_object(&json, NULL);
     rer_json_integer(&json, "next", s.next);
     rer_json_array(&json, "rows");
-    (void)pthread_mutex_lock(&review->lock);
+    (void)pthread_rwlock_rdlock(&review->rows_lock);
     for (int64_t i = 0; i < s.count; i++)
         put_row(&json, review, s.found[i], texts.count > 0 ? rer_text(&texts, i) : NULL);
-    (void)pthread_mutex_unlock(&review->lock);
+    (void)pthread_rwlock_unlock(&review->rows_lock);
     rer_json_end(&json);
     rer_json_end(&json);
     rer_texts_free(&texts);
@@ -340,10 +340,24 @@ static rer_status take_decision(rer_decision *decision, const rer_review *review
     return RER_OK;
 }
 
-static rer_status take_decisions(rer_review *review, const json_t *root, rer_error *error)
+/* decisions [count], which hold texts of `root`. */
+static rer_status read_decisions(rer_decision *decisions, size_t count, rer_review *review, const json_t *root,
+                                 const char *reviewer, rer_error *error)
 {
     const json_t *list = json_object_get(root, "decisions");
-    size_t count = json_array_size(list);
+    rer_status status = RER_OK;
+    (void)pthread_rwlock_rdlock(&review->rows_lock);
+    for (size_t i = 0; status == RER_OK && i < count; i++) {
+        decisions[i].reviewer = reviewer[0] != 0 ? reviewer : review->reviewer;
+        status = take_decision(&decisions[i], review, json_array_get(list, i), error);
+    }
+    (void)pthread_rwlock_unlock(&review->rows_lock);
+    return status;
+}
+
+static rer_status take_decisions(rer_review *review, const json_t *root, rer_error *error)
+{
+    size_t count = json_array_size(json_object_get(root, "decisions"));
     rer_decision *decisions = NULL;
     const char *reviewer = NULL;
     rer_status status = take_text(&reviewer, root, "reviewer", RER_REVIEWER_MAX, error);
@@ -351,12 +365,13 @@ static rer_status take_decisions(rer_review *review, const json_t *root, rer_err
         status = rer_fail(error, RER_BAD_INPUT, "1 to %d decisions at a time, not %zu", DECISIONS_MOST, count);
     if (status == RER_OK)
         status = rer_allocate(&decisions, (int64_t)count, sizeof *decisions, "decisions", error);
-    for (size_t i = 0; status == RER_OK && i < count; i++) {
-        decisions[i].reviewer = reviewer[0] != 0 ? reviewer : review->reviewer;
-        status = take_decision(&decisions[i], review, json_array_get(list, i), error);
-    }
     if (status == RER_OK)
+        status = read_decisions(decisions, count, review, root, reviewer, error);
+    if (status == RER_OK) {
+        (void)pthread_mutex_lock(&review->lock);
         status = rer_journal_add(&review->journal, decisions, (int64_t)count, error);
+        (void)pthread_mutex_unlock(&review->lock);
+    }
     free(decisions);
     return status;
 }
@@ -370,9 +385,7 @@ static void answer_decide(rer_answer *answer, rer_review *review, const rer_requ
         give_text(answer, 400, as_text, strdup("this is no JSON"));
         return;
     }
-    (void)pthread_mutex_lock(&review->lock);
     rer_status status = take_decisions(review, root, &error);
-    (void)pthread_mutex_unlock(&review->lock);
     json_decref(root);
     if (status == RER_OK)
         give_text(answer, 200, as_json, strdup("{\"saved\":true}"));
@@ -499,11 +512,9 @@ static void answer_taught(rer_answer *answer, rer_review *review, const rer_requ
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
     char *text = NULL;
     (void)request;
+    rer_status status = rer_review_learn(&taught, NULL, review, &error);
     rer_writer_start(&writer, NULL, &error);
     (void)pthread_mutex_lock(&review->lock);
-    rer_status status = rer_journal_catch_up(&review->journal, &error);
-    if (status == RER_OK)
-        status = rer_review_taught(&taught, review, &error);
     if (rer_writer_ok(&writer, status)) {
         rer_json_object(&json, NULL);
         rer_json_fields(&json, RER_FIELDS(taught_fields), &taught);

@@ -325,6 +325,7 @@ rer_status rer_review_open(rer_review *review, const char *folder, rer_error *er
 {
     *review = (rer_review){.journal = RER_NO_JOURNAL};
     (void)pthread_mutex_init(&review->lock, NULL);
+    (void)pthread_rwlock_init(&review->rows_lock, NULL);
     rer_status status = rer_copy_text(&review->folder, folder, error);
     return status == RER_OK ? read_files(review, error) : status;
 }
@@ -338,4 +339,5 @@ void rer_review_close(rer_review *review)
     RER_FREE_ALL(review->rows.promise, review->rows.chi, review->rows.given, review->rows.suggested, review->report,
                  review->folder);
     (void)pthread_mutex_destroy(&review->lock);
+    (void)pthread_rwlock_destroy(&review->rows_lock);
 }

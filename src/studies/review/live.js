@@ -24,6 +24,7 @@
   const saved = new Map(); /* row -> what the server has, or is about to have, of this reviewer */
   let waiting = []; /* decisions that are on their way, the oldest first */
   let isSending = false;
+  let soon = 0; /* when what was learned is asked for */
 
   const newId = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -69,7 +70,8 @@
       }
     }
     isSending = false;
-    learn();
+    clearTimeout(soon);
+    soon = setTimeout(learn, 500);
   }
 
   /* The server keeps the decisions: the page begins with what it has of this reviewer. */

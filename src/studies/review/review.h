@@ -7,7 +7,8 @@
  *     answers.c  a request -> an answer
  *     server.c   HTTP, by libmicrohttpd: who may ask, how much, how long
  *
- * Whoever reads or changes what the threads share holds `lock`. */
+ * `lock` is for the journal, the page and the state of looking again; `rows_lock` for what looking again changes of
+ * `rows`. Neither is held for long, and never both. */
 #pragma once
 
 #include "core/options.h"
@@ -52,6 +53,7 @@ typedef struct rer_review {
     char why[1000];    /* ... because of this */
     bool is_clustered;
     pthread_mutex_t lock;
+    pthread_rwlock_t rows_lock;
     rer_journal journal;
     char *report;  /* the page as it was written, or as looking again made it */
     int64_t looks; /* how often that was */
@@ -91,9 +93,8 @@ typedef struct rer_taught {
     double promised_next;       /* among the same rows, as it was promised */
 } rer_taught;
 
-rer_status rer_review_taught(rer_taught *taught, const rer_review *review, rer_error *error);
-/* The same, and the corrected log odds [N] of each open row; NaN for the others. */
-rer_status rer_review_correct(rer_taught *taught, float *odds, const rer_review *review, rer_error *error);
+/* And, where odds is not NULL, the corrected log odds [N] of each open row; NaN for the others. No lock is held. */
+rer_status rer_review_learn(rer_taught *taught, float *odds, rer_review *review, rer_error *error);
 
 /* ---- again.c ----------------------------------------------------------------------------------- */
 

@@ -25,8 +25,9 @@ static int by_key(const void *a, const void *b)
 
 typedef struct lesson {
     const rer_review *review;
-    rer_verdict_of_row *verdicts; /* [n_verdicts] without ties */
+    rer_verdict_of_row *verdicts; /* [n_verdicts], then [n] without ties */
     int64_t n_verdicts;
+    float *promises;          /* [N] when decisions were made */
     uint8_t *is_decided;      /* [N] */
     double *promised, *wrong; /* [n] of the decisions */
     int32_t *group;
@@ -100,8 +101,9 @@ static void promises_of(float *promises, const rer_review *review)
             promises[journal->entries[i].row] = (float)journal->entries[i].promise;
 }
 
-static void collect(lesson *taken, const float *promises)
+static void collect(lesson *taken)
 {
+    const float *promises = taken->promises;
     const rer_review_rows *rows = &taken->review->rows;
     for (int64_t i = 0; i < taken->n_verdicts; i++) {
         const rer_verdict_of_row *verdict = &taken->verdicts[i];
@@ -130,29 +132,29 @@ static void group_pairs(lesson *taken)
         taken->group[i] = group_of(taken, taken->verdicts[i].row);
 }
 
-static rer_status learn(lesson *taken, rer_error *error)
+/* What the journal says; the lock is held. */
+static rer_status read_journal(lesson *taken, rer_error *error)
 {
-    const rer_review *review = taken->review;
-    float *promises = NULL;
-    rer_status status = rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, review, error);
-    int64_t n = taken->n_verdicts;
-    const rer_room rooms[] = {RER_ROOM(taken->is_decided, review->rows.N),
-                              RER_ROOM(promises, review->rows.N),
-                              RER_ROOM(taken->promised, n),
-                              RER_ROOM(taken->wrong, n),
-                              RER_ROOM(taken->group, n),
-                              RER_ROOM(taken->pairs, n)};
+    rer_status status = rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, taken->review, error);
     if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
-    if (status == RER_OK) {
-        promises_of(promises, review);
-        collect(taken, promises);
-        group_pairs(taken);
-        status = rer_grouped_logistic_fit(&taken->fit, taken->promised, taken->wrong, taken->group, taken->n,
-                                          taken->n_pairs, error);
-    }
-    free(promises);
+        status = rer_allocate(&taken->promises, taken->review->rows.N, sizeof *taken->promises, "promises", error);
+    if (status == RER_OK)
+        promises_of(taken->promises, taken->review);
     return status;
+}
+
+static rer_status fit(lesson *taken, rer_error *error)
+{
+    int64_t n = taken->n_verdicts;
+    const rer_room rooms[] = {RER_ROOM(taken->is_decided, taken->review->rows.N), RER_ROOM(taken->promised, n),
+                              RER_ROOM(taken->wrong, n), RER_ROOM(taken->group, n), RER_ROOM(taken->pairs, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
+    if (status != RER_OK)
+        return status;
+    collect(taken);
+    group_pairs(taken);
+    return rer_grouped_logistic_fit(&taken->fit, taken->promised, taken->wrong, taken->group, taken->n, taken->n_pairs,
+                                    error);
 }
 
 static bool is_open(const lesson *taken, int64_t row)
@@ -207,18 +209,22 @@ static rer_status sum_up(rer_taught *taught, float *odds, const lesson *taken, r
     return status;
 }
 
-rer_status rer_review_correct(rer_taught *taught, float *odds, const rer_review *review, rer_error *error)
+rer_status rer_review_learn(rer_taught *taught, float *odds, rer_review *review, rer_error *error)
 {
     lesson taken = {.review = review};
-    rer_status status = learn(&taken, error);
+    (void)pthread_mutex_lock(&review->lock);
+    rer_status status = rer_journal_catch_up(&review->journal, error);
+    if (status == RER_OK)
+        status = read_journal(&taken, error);
+    (void)pthread_mutex_unlock(&review->lock);
+    (void)pthread_rwlock_rdlock(&review->rows_lock);
+    if (status == RER_OK)
+        status = fit(&taken, error);
     if (status == RER_OK)
         status = sum_up(taught, odds, &taken, error);
+    (void)pthread_rwlock_unlock(&review->rows_lock);
     rer_grouped_logistic_free(&taken.fit);
-    RER_FREE_ALL(taken.verdicts, taken.is_decided, taken.promised, taken.wrong, taken.group, taken.pairs);
+    RER_FREE_ALL(taken.verdicts, taken.promises, taken.is_decided, taken.promised, taken.wrong, taken.group,
+                 taken.pairs);
     return status;
-}
-
-rer_status rer_review_taught(rer_taught *taught, const rer_review *review, rer_error *error)
-{
-    return rer_review_correct(taught, NULL, review, error);
 }
