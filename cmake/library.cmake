@@ -3,7 +3,7 @@
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
 list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
 # rer review needs a server: where its library is missing, the command says so.
-if(NOT MICROHTTPD_FOUND)
+if(NOT MICROHTTPD_INCLUDE_DIR)
     list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/server\\.c$")
 else()
     list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/no_server\\.c$")
@@ -39,7 +39,7 @@ if(RER_SANITIZE)
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
                       PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
-                      ${OPENBLAS_LIBRARY} ${RER_MICROHTTPD} m)
+                      ${OPENBLAS_LIBRARY} ${CMAKE_DL_LIBS} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
 

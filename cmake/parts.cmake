@@ -25,14 +25,9 @@ foreach(part JANSSON:jansson:libjansson-dev ZIP:libzip:libzip-dev PNG:libpng:lib
     rer_need(${prefix}_FOUND ${module} ${package})
 endforeach()
 
-# Only rer review needs it.
-if(PKG_CONFIG_FOUND)
-    pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
-endif()
-if(MICROHTTPD_FOUND)
-    set(RER_MICROHTTPD PkgConfig::MICROHTTPD)
-else()
-    set(RER_MICROHTTPD "")
+# Only rer review needs it, and loads it when it starts: here its header is enough.
+find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h)
+if(NOT MICROHTTPD_INCLUDE_DIR)
     message(STATUS "rer review is left out: libmicrohttpd (libmicrohttpd-dev) is not there")
 endif()
 

@@ -12,7 +12,7 @@ set_tests_properties(report.chart_positions PROPERTIES LABELS once ENVIRONMENT "
 # Pages in a real browser; skipped where there is no Chromium. RER_PYTHON needs playwright. Screenshots stay in shots/.
 add_executable(make_page report/make_page.c)
 target_link_libraries(make_page PRIVATE rer_static)
-if(MICROHTTPD_FOUND)
+if(MICROHTTPD_INCLUDE_DIR)
     set(live live)
 endif()
 if(NOT RER_SANITIZE)

@@ -1,4 +1,4 @@
-/* Without libmicrohttpd there is no server. */
+/* Without the headers of libmicrohttpd there is no server. */
 #include "studies/review/review.h"
 
 rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *context, const char *address),

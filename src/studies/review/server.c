@@ -2,10 +2,14 @@
  *
  * The server listens on 127.0.0.1 alone. An address holds a random token; without it nothing is served. Host and Origin
  * must be this machine's, so that no page from elsewhere reaches it by a name of its own. A request has so many bytes
- * and seconds; whoever keeps connections open without having shown the token makes way for the next one. */
+ * and seconds; whoever keeps connections open without having shown the token makes way for the next one.
+ *
+ * The library is loaded when a review begins, and not linked: it brings ten others (TLS, which is not used here), and no
+ * other command is to wait for them. */
 #include "studies/review/review.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -29,6 +33,46 @@ enum {
     PULSE_MILLISECONDS = 100,
 };
 
+/* ---- the library ------------------------------------------------------------------------------ */
+
+#define FOR_EACH_FUNCTION(DO)                                                                                          \
+    DO(MHD_start_daemon)                                                                                               \
+    DO(MHD_stop_daemon)                                                                                                \
+    DO(MHD_get_daemon_info)                                                                                            \
+    DO(MHD_get_connection_info)                                                                                        \
+    DO(MHD_lookup_connection_value)                                                                                    \
+    DO(MHD_create_response_from_buffer)                                                                                \
+    DO(MHD_add_response_header)                                                                                        \
+    DO(MHD_queue_response)                                                                                             \
+    DO(MHD_destroy_response)
+
+#define MEMBER(name) __typeof__(&name) name;
+static struct library {
+    FOR_EACH_FUNCTION(MEMBER)
+} http; /* the same in every thread that fills it */
+
+#define TAKE(name)                                                                                                     \
+    symbol = dlsym(handle, #name);                                                                                     \
+    memcpy(&http.name, &symbol, sizeof symbol);                                                                        \
+    all = all && symbol != NULL;
+
+/* It stays: nothing that has threads is unloaded. */
+static rer_status load_library(rer_error *error)
+{
+    void *handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL), *symbol = NULL;
+    bool all = handle != NULL;
+    if (all) {
+        FOR_EACH_FUNCTION(TAKE)
+    }
+    if (all)
+        return RER_OK;
+    return rer_fail(error, RER_SYSTEM,
+                    "rer review needs the library libmicrohttpd, which is not here; install it (on Debian: "
+                    "libmicrohttpd12), or open report.html as it is");
+}
+
+/* ---- connections ------------------------------------------------------------------------------ */
+
 typedef struct slot { /* a connection */
     int fd;           /* -1: free */
     double since;     /* it was opened, or its last answer was begun */
@@ -50,8 +94,6 @@ typedef struct body {
     int64_t size, capacity;
     bool is_too_large;
 } body;
-
-/* ---- connections ------------------------------------------------------------------------------ */
 
 static slot *free_slot(server *s)
 {
@@ -91,7 +133,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     (void)pthread_mutex_lock(&s->lock);
     slot *at = what == MHD_CONNECTION_NOTIFY_STARTED ? free_slot(s) : *socket_context;
     if (what == MHD_CONNECTION_NOTIFY_STARTED && at != NULL) {
-        const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        const union MHD_ConnectionInfo *info =
+            http.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         *at = (slot){.fd = info != NULL ? info->connect_fd : -1, .since = rer_now()};
         if (count_slots(s) > CROWDED)
             make_way(s);
@@ -104,7 +147,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 
 static void mark(server *s, struct MHD_Connection *connection, bool is_trusted, bool is_answered)
 {
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    const union MHD_ConnectionInfo *info = http.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     slot *at = info != NULL ? info->socket_context : NULL;
     if (at == NULL)
         return;
@@ -132,7 +175,7 @@ static void end_slow(server *s)
 
 static const char *header(struct MHD_Connection *connection, const char *name)
 {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return http.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 /* As long for a token that is nearly right. */
@@ -184,7 +227,7 @@ static enum MHD_Result send_answer(server *s, struct MHD_Connection *connection,
 {
     struct MHD_Response *response = NULL;
     if (answer->bytes != NULL)
-        response = MHD_create_response_from_buffer((size_t)answer->size, answer->bytes, MHD_RESPMEM_MUST_FREE);
+        response = http.MHD_create_response_from_buffer((size_t)answer->size, answer->bytes, MHD_RESPMEM_MUST_FREE);
     if (response == NULL) {
         free(answer->bytes);
         return MHD_NO;
@@ -196,12 +239,12 @@ static enum MHD_Result send_answer(server *s, struct MHD_Connection *connection,
                                       {"Cross-Origin-Resource-Policy", "same-origin"},
                                       {"Cache-Control", "no-store"}};
     for (int i = 0; i < RER_COUNT(headers); i++)
-        (void)MHD_add_response_header(response, headers[i][0], headers[i][1]);
+        (void)http.MHD_add_response_header(response, headers[i][0], headers[i][1]);
     if (answer->status >= 400)
-        (void)MHD_add_response_header(response, "Connection", "close");
+        (void)http.MHD_add_response_header(response, "Connection", "close");
     mark(s, connection, false, true);
-    enum MHD_Result result = MHD_queue_response(connection, (unsigned)answer->status, response);
-    MHD_destroy_response(response);
+    enum MHD_Result result = http.MHD_queue_response(connection, (unsigned)answer->status, response);
+    http.MHD_destroy_response(response);
     return result;
 }
 
@@ -214,7 +257,8 @@ static enum MHD_Result refuse(server *s, struct MHD_Connection *connection, int 
 
 static const char *query_of(const void *connection, const char *name)
 {
-    return MHD_lookup_connection_value((struct MHD_Connection *)(uintptr_t)connection, MHD_GET_ARGUMENT_KIND, name);
+    return http.MHD_lookup_connection_value((struct MHD_Connection *)(uintptr_t)connection, MHD_GET_ARGUMENT_KIND,
+                                            name);
 }
 
 static enum MHD_Result answer_request(server *s, struct MHD_Connection *connection, const char *path, bool is_post,
@@ -325,7 +369,7 @@ static rer_status start(server *s, int32_t port, rer_error *error)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    s->daemon = MHD_start_daemon(
+    s->daemon = http.MHD_start_daemon(
         MHD_USE_AUTO_INTERNAL_THREAD, (uint16_t)port, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER,
         keep_silent, NULL, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_THREAD_POOL_SIZE,
         (unsigned)WORKERS, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
@@ -357,7 +401,7 @@ static void serve(server *s, const rer_progress *progress)
 static void tell(const server *s, void (*ready)(void *context, const char *address), void *context)
 {
     char address[100];
-    const union MHD_DaemonInfo *info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    const union MHD_DaemonInfo *info = http.MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
     (void)snprintf(address, sizeof address, "http://127.0.0.1:%d/%s/", info != NULL ? info->port : 0, s->token);
     if (ready != NULL)
         ready(context, address);
@@ -370,7 +414,9 @@ rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *
     (void)pthread_mutex_init(&s.lock, NULL);
     for (int i = 0; i < CONNECTIONS; i++)
         s.slots[i].fd = -1;
-    rer_status status = make_token(&s, error);
+    rer_status status = load_library(error);
+    if (status == RER_OK)
+        status = make_token(&s, error);
     if (status == RER_OK)
         status = rer_review_policy(&s.policy, error);
     if (status == RER_OK)
@@ -378,7 +424,7 @@ rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *
     if (status == RER_OK) {
         tell(&s, ready, context);
         serve(&s, progress);
-        MHD_stop_daemon(s.daemon);
+        http.MHD_stop_daemon(s.daemon);
     }
     free(s.policy);
     (void)pthread_mutex_destroy(&s.lock);
