@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <locale.h>
+#include <unistd.h>
 
 #define REPORT_MOST ((int64_t)256 << 20)
 
@@ -283,7 +284,9 @@ static void open_data(rer_review *review, const char *path)
 {
     rer_error cause = {0};
     rer_inputs inputs = {0};
-    rer_status status = rer_inputs_read(&inputs, path, &cause);
+    rer_status status = access(path, F_OK) == 0
+                            ? rer_inputs_read(&inputs, path, &cause)
+                            : rer_fail(&cause, RER_BAD_INPUT, "the run was made from data in memory; analyze files");
     if (status == RER_OK)
         status = open_same(review, &inputs, &cause);
     if (status != RER_OK) {
