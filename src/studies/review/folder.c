@@ -94,7 +94,7 @@ static rer_status take_value(reading *r, int column, const char *text, int64_t l
     case CHI:
         return find_number(r, &rows->chi[r->row], text, length, line, error);
     case PROMISE:
-        return find_number(r, &rows->promise[r->row], text, length, line, error);
+        return find_number(r, &rows->first[r->row], text, length, line, error);
     default: /* the suggestion, where there is one, else the nearest class */
         break;
     }
@@ -138,9 +138,9 @@ static rer_status take_row(void *context, int64_t line, rer_error *error)
 static rer_status prepare(reading *r, rer_error *error)
 {
     rer_review_rows *rows = r->rows;
-    const rer_room rooms[] = {RER_ROOM(rows->promise, rows->N), RER_ROOM(rows->chi, rows->N),
-                              RER_ROOM(rows->given, rows->N), RER_ROOM(rows->suggested, rows->N),
-                              RER_ROOM(r->classes, rows->classes.count)};
+    const rer_room rooms[] = {RER_ROOM(rows->first, rows->N),     RER_ROOM(rows->promise, rows->N),
+                              RER_ROOM(rows->chi, rows->N),       RER_ROOM(rows->given, rows->N),
+                              RER_ROOM(rows->suggested, rows->N), RER_ROOM(r->classes, rows->classes.count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows", error);
     for (int64_t row = 0; status == RER_OK && row < rows->N; row++)
         rows->suggested[row] = -1;
@@ -182,6 +182,8 @@ static rer_status read_rows(rer_review_rows *rows, const char *path, bool is_saf
         status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld rows, but summary.json speaks of %lld", path,
                           (long long)r.row, (long long)rows->N);
     rows->ids = r.ids.texts;
+    if (status == RER_OK)
+        memcpy(rows->promise, rows->first, (size_t)rows->N * sizeof *rows->promise);
     rer_input_close(&input);
     free(r.classes);
     return status;
@@ -339,8 +341,8 @@ void rer_review_close(rer_review *review)
     rer_dataset_free(review->data);
     rer_texts_free(&review->rows.classes);
     rer_texts_free(&review->rows.ids);
-    RER_FREE_ALL(review->rows.promise, review->rows.chi, review->rows.given, review->rows.suggested, review->report,
-                 review->folder);
+    RER_FREE_ALL(review->rows.first, review->rows.promise, review->rows.chi, review->rows.given, review->rows.suggested,
+                 review->report, review->folder);
     (void)pthread_mutex_destroy(&review->lock);
     (void)pthread_rwlock_destroy(&review->rows_lock);
 }

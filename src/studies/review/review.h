@@ -26,7 +26,8 @@ typedef struct rer_review_rows {
     int64_t N;
     rer_texts classes;  /* [C] as samples.csv names them */
     rer_texts ids;      /* [N]; count 0: none */
-    float *promise;     /* [N] mistakenness; NaN: none */
+    float *first;       /* [N] mistakenness as the run has it; NaN: none */
+    float *promise;     /* [N] the same, after looking again where that was done */
     float *chi;         /* [N] */
     int32_t *given;     /* [N] class, -1: no label */
     int32_t *suggested; /* [N] class, -1: none */
