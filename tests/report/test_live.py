@@ -61,6 +61,7 @@ class Live(BrowserCase):
         page.evaluate("document.querySelector('#list .card').scrollIntoView({ block: 'center' })")
         page.keyboard.press("u")
         self.saved(page)
+        page.close()
         server.kill()
         server.wait()
         self.serve(f"out-{self._testMethodName}")
