@@ -67,7 +67,7 @@ class Review:
             sys.exit(state["message"])
 
     def end(self):
-        self.process.send_signal(2)
+        self.process.terminate()
         self.process.communicate()
 
 
@@ -100,6 +100,7 @@ def main():
         print("skipped: no data; RER_DATA or --data names its folder")
         return 77
     truth = np.load(os.path.join(data, "cifar10_effnet_y.npy"))
+    sys.stdout.reconfigure(line_buffering=True)
     print(f"{'labels':8} {'wrong':>6} {'decided':>8} {'again':>6} {'without':>8} {'ratio':>6} {'most':>6}")
     for kind in KINDS:
         labels = os.path.join(data, f"cifar10_effnet_human_{kind}.npy")
