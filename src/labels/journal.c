@@ -16,9 +16,14 @@
 #include <unistd.h>
 
 static const char *const words[RER_DECISION_KINDS] = {
-    [RER_OPEN] = "open",     [RER_KEEP] = "keep", [RER_FIX] = "fix",
-    [RER_CHOOSE] = "choose", [RER_DROP] = "drop", [RER_UNSURE] = "unsure",
+    [RER_OPEN] = "open", [RER_KEEP] = "keep", [RER_FIX] = "fix",        [RER_CHOOSE] = "choose",
+    [RER_NEW] = "new",   [RER_DROP] = "drop", [RER_NONE_FITS] = "none", [RER_UNSURE] = "unsure",
 };
+
+bool rer_decision_has_label(rer_decision_kind kind)
+{
+    return kind == RER_FIX || kind == RER_CHOOSE || kind == RER_NEW;
+}
 
 const char *rer_decision_word(rer_decision_kind kind)
 {
@@ -32,7 +37,7 @@ rer_status rer_decision_read(rer_decision_kind *kind, const char *word, rer_erro
             *kind = (rer_decision_kind)k;
             return RER_OK;
         }
-    return rer_fail(error, RER_BAD_INPUT, "a decision is open, keep, fix, choose, drop or unsure, not '%s'",
+    return rer_fail(error, RER_BAD_INPUT, "a decision is open, keep, fix, choose, new, drop, none or unsure, not '%s'",
                     RER_QUOTED(word != NULL ? word : ""));
 }
 

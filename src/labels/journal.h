@@ -7,7 +7,16 @@
 
 #include "source/texts.h"
 
-typedef enum rer_decision_kind { RER_OPEN, RER_KEEP, RER_FIX, RER_CHOOSE, RER_DROP, RER_UNSURE } rer_decision_kind;
+typedef enum rer_decision_kind {
+    RER_OPEN, /* one that was taken back */
+    RER_KEEP,
+    RER_FIX,    /* to the suggestion */
+    RER_CHOOSE, /* another class */
+    RER_NEW,    /* one that there was not */
+    RER_DROP,
+    RER_NONE_FITS, /* none fits */
+    RER_UNSURE,
+} rer_decision_kind;
 enum { RER_DECISION_KINDS = RER_UNSURE + 1 };
 
 enum { RER_DECISION_ID = 40, RER_REVIEWER_MAX = 60, RER_LABEL_MAX = 1000, RER_NOTE_MAX = 1000 }; /* bytes */
@@ -17,7 +26,7 @@ typedef struct rer_decision {
     char id[RER_DECISION_ID];
     int64_t row;
     rer_decision_kind kind;
-    const char *label; /* of RER_FIX and RER_CHOOSE */
+    const char *label; /* where the decision has one */
     const char *given, *note, *reviewer;
     double promise; /* probability that the label is wrong, as the run said before */
 } rer_decision;
@@ -62,5 +71,6 @@ bool rer_entry_holds(const rer_entry *entry);
 const char *rer_entry_text(const rer_journal *journal, int64_t place); /* "" where there is none */
 const char *rer_entry_reviewer(const rer_journal *journal, const rer_entry *entry);
 
+bool rer_decision_has_label(rer_decision_kind kind);
 const char *rer_decision_word(rer_decision_kind kind);
 rer_status rer_decision_read(rer_decision_kind *kind, const char *word, rer_error *error);

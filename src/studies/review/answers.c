@@ -329,7 +329,7 @@ static rer_status take_decision(rer_decision *decision, const rer_review *review
         status = take_text(&decision->note, from, "note", RER_NOTE_MAX, error);
     if (status != RER_OK)
         return status;
-    bool changes = decision->kind == RER_FIX || decision->kind == RER_CHOOSE;
+    bool changes = rer_decision_has_label(decision->kind);
     if (changes && decision->label[0] == 0)
         return rer_fail(error, RER_BAD_INPUT, "%s needs a label", rer_decision_word(decision->kind));
     decision->row = json_integer_value(row);

@@ -288,7 +288,8 @@ static void open_data(rer_review *review, const char *path)
     rer_inputs inputs = {0};
     rer_status status = access(path, F_OK) == 0
                             ? rer_inputs_read(&inputs, path, &cause)
-                            : rer_fail(&cause, RER_BAD_INPUT, "the run names no files: its data was in memory, or a model's scores of it");
+                            : rer_fail(&cause, RER_BAD_INPUT,
+                                       "the run names no files: its data was in memory, or a model's scores of it");
     if (status == RER_OK)
         status = open_same(review, &inputs, &cause);
     if (status != RER_OK) {

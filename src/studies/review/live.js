@@ -109,6 +109,8 @@
     return box;
   };
 
+  rerReport.fileAddress = (row) => `picture?row=${row}`; /* no browser follows a page from here to a file */
+
   function enlarge(box) {
     const image = box.querySelector("img");
     const excerpt = box.querySelector(".excerpt");
@@ -154,12 +156,13 @@
   function openRow(found) {
     const row = found.row;
     if (!byRow.has(row)) {
+      if (found.file) (data.files = data.files || {})[row] = found.file;
       const s = { place: suspects.length, row, given: placeOf(found.given), suggested: placeOf(found.suggested), p: found.p,
         chi: found.chi, flagged: false, outlier: false, ranked: false, like: [], unlike: [], near: 0, nearSuggested: 0,
-        nearness: null, group: -1, nearest: [], id: found.id === undefined ? null : found.id, words: null };
+        nearness: null, group: -1, nearest: [], neighbours: [], telling: [], id: found.id === undefined ? null : found.id,
+        name: found.id === undefined ? rerReport.fileName(row) : found.id, words: null };
       suspects.push(s);
       byRow.set(row, s);
-      if (found.file) (data.files = data.files || {})[row] = found.file;
       if (found.text !== undefined) (data.texts = data.texts || {})[row] = found.text;
       const mine = live.decisions.find(([r, who]) => r === row && who === reviewer);
       if (mine && mine[2] !== "open") {

@@ -62,6 +62,18 @@ static int32_t group_of(const lesson *taken, int64_t row)
 
 /* ---- verdicts --------------------------------------------------------------------------------- */
 
+/* A class, or below -1 one that there was not: the first entry that names it stands for it. */
+static int32_t class_of(const rer_review *review, const rer_entry *entry)
+{
+    const rer_journal *journal = &review->journal;
+    const char *label = rer_entry_text(journal, entry->label);
+    int32_t c = rer_review_class(review, label);
+    for (int64_t i = 0; c < 0 && i < journal->count; i++)
+        if (strcmp(rer_entry_text(journal, journal->entries[i].label), label) == 0)
+            return -2 - (int32_t)i;
+    return c;
+}
+
 rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, const rer_review *review,
                                rer_error *error)
 {
@@ -76,12 +88,8 @@ rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, co
         const rer_entry *entry = &journal->entries[i];
         if (!entry->is_current || entry->kind == RER_OPEN || entry->kind == RER_UNSURE || entry->row >= review->rows.N)
             continue;
-        const char *label = rer_entry_text(journal, entry->label);
-        int32_t outcome = entry->kind == RER_KEEP   ? review->rows.given[entry->row]
-                          : entry->kind == RER_DROP ? -1
-                                                    : rer_review_class(review, label);
-        if (outcome < 0 && entry->kind != RER_DROP) /* a class that is new: every one is another outcome */
-            outcome = -2 - (int32_t)entry->label;
+        bool keeps = entry->kind == RER_KEEP, drops = !keeps && !rer_decision_has_label((rer_decision_kind)entry->kind);
+        int32_t outcome = keeps ? review->rows.given[entry->row] : drops ? -1 : class_of(review, entry);
         votes[n++] = (rer_vote){entry->row, outcome, entry->reviewer};
     }
     if (status == RER_OK)
