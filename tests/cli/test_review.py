@@ -283,6 +283,23 @@ class Reviewers(ReviewCase):
         weights = self.rer("apply", "y.npy", "out", "--weights", "w.npy")
         np.testing.assert_array_equal(np.load(self.path("w.npy")), (expected == y).astype("f4"))
 
+    def test_new_labels_and_none_fits(self):
+        self.analyze()
+        server = self.serve()
+        self.decide_all(server, {3: {"ann": ("new", "7"), "bob": ("new", "7"), "cyd": ("keep", "")},
+                                 4: {"ann": ("none", ""), "bob": ("none", "")},
+                                 5: {"ann": ("none", ""), "bob": ("drop", "")},
+                                 6: {"ann": ("new", "8"), "bob": ("new", "9")}})
+        self.assertEqual(server.json("taught")["disagreements"], [3, 6])
+        self.assertEqual(server.json("taught")["wrong"], 3)
+        self.assertIn("row 6;", self.rer("apply", "y.npy", "out", "--out", "clean.npy", code=1).err)
+        self.saved(server.decide(6, "open", reviewer="bob"))
+        expected = np.load(self.path("y.npy"))
+        expected[[3, 4, 5, 6]] = 7, -1, -1, 8
+        self.rer("apply", "y.npy", "out", "--out", "clean.npy")
+        np.testing.assert_array_equal(np.load(self.path("clean.npy")), expected)
+        self.assertEqual(server.look_again()["state"], "done")
+
     def test_apply_without_decisions(self):
         self.analyze()
         self.assertIn("holds no decisions", self.rer("apply", "y.npy", "out", "--out", "clean.npy", code=1).err)
@@ -439,6 +456,10 @@ class Strangers(ReviewCase):
         self.assertIn(status, codes, (method, path, headers, text[:100]))
         self.assertLess(len(text), 2000)
         self.assertNotIn(b"rer_review", text)
+
+    def test_no_other_address_is_listened_on(self):
+        with self.assertRaises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", self.server.port), timeout=10).close()
 
     def test_token_host_and_origin(self):
         root, host = self.server.root, self.server.host

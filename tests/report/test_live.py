@@ -160,9 +160,25 @@ class Live(BrowserCase):
         self.assertEqual(self.decided(page), 0)  # what is decided has left the queue
         self.assertGreater(before, 0)
         self.assert_readable(page)
+        self.assert_accessible(page)
+        page.set_viewport_size({"width": 390, "height": 844})
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
+        self.shoot(page, "live-again-phone")
+        page.set_viewport_size({"width": 1280, "height": 900})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             self.shoot(page, f"live-again-{scheme}")
+
+    def test_a_new_label_and_none_fits(self):
+        self.serve(self.analyze())
+        page = self.visit(self.context())
+        page.keyboard.press("x")
+        page.keyboard.press("c")
+        page.keyboard.type("77")
+        page.keyboard.press("Enter")
+        self.saved(page)
+        page.reload()
+        self.assertEqual(page.locator("#list .badge").all_inner_texts(), ["none fits", "→ 77"])
 
     def test_server_that_ended_is_told(self):
         server = self.serve(self.analyze())
