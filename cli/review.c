@@ -30,7 +30,7 @@ static void open_browser(const char *address)
 
 static void on_ready(void *context, const char *address)
 {
-    const cli_arguments *arguments = context;
+    const cli_arguments *arguments = *(const cli_arguments **)context;
     say("%s\n", address);
     if (!arguments->quiet)
         say("Decisions are saved in %s/decisions.jsonl as they are made; Ctrl-C ends.\n", arguments->files[0]);
@@ -60,7 +60,7 @@ static rer_status serve(const cli_arguments *arguments, rer_error *error)
     rer_review_settings settings = {.size = sizeof settings,
                                     .reviewer = arguments->reviewer != NULL ? arguments->reviewer : own_name(),
                                     .ready = on_ready,
-                                    .context = (void *)(uintptr_t)arguments};
+                                    .context = &arguments};
     rer_progress progress = {.report = is_stopped};
     rer_status status = read_port(&settings.port, arguments->port, error);
     if (status != RER_OK)

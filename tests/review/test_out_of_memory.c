@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-static const char *query_of(const void *context, const char *name)
+static const char *query_of(void *context, const char *name)
 {
     return strcmp(name, "row") == 0 ? "3" : strcmp(name, "find") == 0 ? context : NULL;
 }
@@ -38,10 +38,11 @@ static void analyze(void)
 static rer_answer ask(rer_review *review, const char *path, const char *body)
 {
     rer_answer answer = {0};
+    char words[] = "2";
     rer_request request = {.is_post = body != NULL,
                            .path = path,
                            .query = query_of,
-                           .context = "2",
+                           .context = words,
                            .body = body,
                            .size = body != NULL ? (int64_t)strlen(body) : 0};
     rer_review_answer(&answer, review, &request);

@@ -272,6 +272,7 @@
           make("input", { id: "live-name", type: "text", maxlength: 40, value: reviewer, autocomplete: "off", onchange: rename })),
         make("span", { id: "live-saved", role: "status",
           text: others.size > 0 ? `with ${Array.from(others).join(", ")}` : "decisions are saved as they are made" }),
+        make("a", { href: "decisions.csv", download: "decisions.csv", text: "All decisions as a table" }),
         make("button", { type: "button", id: "live-again", class: "primary", text: "Look again", disabled: live.why !== null,
           title: live.why || "The analysis once more, with your decisions; what is open is ranked anew", onclick: lookAgain })),
       make("p", { id: "live-taught" }),

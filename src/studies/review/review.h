@@ -107,9 +107,9 @@ void rer_again_stop(rer_review *review); /* without the lock */
 
 typedef struct rer_request {
     bool is_post;
-    const char *path;                                            /* behind the token and its slash */
-    const char *(*query)(const void *context, const char *name); /* NULL where it was not given */
-    const void *context;
+    const char *path;                                      /* behind the token and its slash */
+    const char *(*query)(void *context, const char *name); /* NULL where it was not given */
+    void *context;
     const char *body;
     int64_t size;
 } rer_request;
@@ -124,7 +124,7 @@ typedef struct rer_answer {
 /* Never fails: what cannot be done is an answer too. */
 void rer_review_answer(rer_answer *answer, rer_review *review, const rer_request *request);
 /* decisions.csv of all reviewers, for rer apply. */
-void rer_review_put_decisions(rer_writer *writer, const void *review, int which);
+void rer_review_put_decisions(rer_writer *writer, const void *what, int which); /* what: rer_review */
 
 /* ---- server.c ---------------------------------------------------------------------------------- */
 

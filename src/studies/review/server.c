@@ -255,10 +255,9 @@ static enum MHD_Result refuse(server *s, struct MHD_Connection *connection, int 
     return send_answer(s, connection, &answer);
 }
 
-static const char *query_of(const void *connection, const char *name)
+static const char *query_of(void *connection, const char *name)
 {
-    return http.MHD_lookup_connection_value((struct MHD_Connection *)(uintptr_t)connection, MHD_GET_ARGUMENT_KIND,
-                                            name);
+    return http.MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
 static enum MHD_Result answer_request(server *s, struct MHD_Connection *connection, const char *path, bool is_post,
