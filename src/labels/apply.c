@@ -188,26 +188,17 @@ static rer_status find_new_label(application *a, int32_t *code, bool may_be_new,
 
 static rer_status take_decision(application *a, int64_t row, rer_error *error)
 {
-    typedef enum meaning { OPEN, KEEP, DROP, CHANGE, ADD, UNKNOWN } meaning;
-    static const struct {
-        const char *name;
-        meaning meaning;
-    } decisions[] = {{"keep", KEEP}, {"fix", CHANGE}, {"choose", CHANGE}, {"new", ADD},
-                     {"drop", DROP}, {"none", DROP},  {"unsure", OPEN},   {NULL, UNKNOWN}};
-    int32_t code = a->codes[row];
-    int i = 0;
-    while (decisions[i].name != NULL && strcmp(decisions[i].name, a->cell[DECISION]) != 0)
-        i++;
-    meaning what = decisions[i].meaning;
+    rer_decision_kind kind = RER_OPEN;
+    int32_t code = -1;
     rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
-    if (status == RER_OK && what == UNKNOWN)
+    if (status == RER_OK && (rer_decision_read(&kind, a->cell[DECISION], NULL) != RER_OK || kind == RER_OPEN))
         status =
             fail_at(a, error, "a decision is keep, fix, choose, new, drop, none or unsure, not", a->cell[DECISION]);
-    if (status == RER_OK && (what == CHANGE || what == ADD))
-        status = find_new_label(a, &code, what == ADD, error);
-    if (status != RER_OK || what == OPEN)
+    if (status == RER_OK && rer_decision_has_label(kind))
+        status = find_new_label(a, &code, kind == RER_NEW, error);
+    if (status != RER_OK || kind == RER_UNSURE)
         return status;
-    return add_vote(a, row, what == KEEP ? a->file.labels.codes[row] : what == DROP ? -1 : code, error);
+    return add_vote(a, row, kind == RER_KEEP ? a->file.labels.codes[row] : code, error);
 }
 
 /* A number of samples.csv; NaN where the cell is empty. */
@@ -367,35 +358,6 @@ static bool is_folder(const char *path)
 
 /* ---- the majority ----------------------------------------------------------------------------- */
 
-static rer_status fail_ties(const application *a, const rer_verdict_of_row *verdicts, int64_t count, rer_error *error)
-{
-    char rows[200] = "";
-    size_t used = 0;
-    int64_t ties = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (!verdicts[i].is_tie)
-            continue;
-        if (ties++ < 10)
-            used += (size_t)snprintf(rows + used, sizeof rows - used, "%s%lld", ties > 1 ? ", " : "",
-                                     (long long)verdicts[i].row);
-    }
-    return rer_fail(
-        error, RER_BAD_INPUT,
-        "%s: reviewers disagree about %lld rows, as many for one as for another: row %s%s; let one of them, "
-        "or a third, decide in rer review",
-        a->table, (long long)ties, rows, ties > 10 ? ", ..." : "");
-}
-
-static rer_status check_twice(const application *a, rer_error *error)
-{
-    for (int64_t i = 1; i < a->n_votes; i++)
-        if (a->votes[i].row == a->votes[i - 1].row && a->votes[i].reviewer == a->votes[i - 1].reviewer)
-            return rer_fail(error, RER_BAD_INPUT, "%s: reviewer '%s' decides twice about row %lld", a->table,
-                            RER_QUOTED(rer_text(&a->reviewers.texts, a->votes[i].reviewer)),
-                            (long long)a->votes[i].row);
-    return RER_OK;
-}
-
 static void take_verdict(application *a, const rer_verdict_of_row *verdict)
 {
     bool keeps = verdict->outcome == a->file.labels.codes[verdict->row], drops = verdict->outcome < 0;
@@ -409,15 +371,12 @@ static void take_verdict(application *a, const rer_verdict_of_row *verdict)
 static rer_status count_votes(application *a, rer_error *error)
 {
     rer_verdict_of_row *verdicts = NULL;
-    bool is_tied = false;
+    int64_t count = 0;
     rer_status status = rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error);
-    int64_t count = status == RER_OK ? rer_votes_count(verdicts, a->votes, a->n_votes) : 0;
-    if (status == RER_OK)
-        status = check_twice(a, error);
-    for (int64_t i = 0; i < count; i++)
-        is_tied = is_tied || verdicts[i].is_tie;
-    if (status == RER_OK && is_tied)
-        status = fail_ties(a, verdicts, count, error);
+    if (status == RER_OK) {
+        count = rer_votes_count(verdicts, a->votes, a->n_votes);
+        status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
+    }
     for (int64_t i = 0; i < count && status == RER_OK; i++)
         take_verdict(a, &verdicts[i]);
     free(verdicts);

@@ -48,3 +48,33 @@ int64_t rer_votes_count(rer_verdict_of_row *verdicts, rer_vote *votes, int64_t n
     }
     return count;
 }
+
+enum { NAMED = 10 }; /* ties */
+
+static rer_status check_ties(const rer_verdict_of_row *verdicts, int64_t count, const char *name, rer_error *error)
+{
+    char rows[24 * NAMED] = "";
+    size_t used = 0;
+    int64_t ties = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (verdicts[i].is_tie && ties++ < NAMED)
+            used += (size_t)snprintf(rows + used, sizeof rows - used, "%s%lld", ties > 1 ? ", " : "",
+                                     (long long)verdicts[i].row);
+    if (ties == 0)
+        return RER_OK;
+    return rer_fail(
+        error, RER_BAD_INPUT,
+        "%s: reviewers disagree about %lld rows, as many for one as for another: row %s%s; let one of them, "
+        "or a third, decide in rer review",
+        name, (long long)ties, rows, ties > NAMED ? ", ..." : "");
+}
+
+rer_status rer_votes_check(const rer_vote *votes, int64_t n, const rer_verdict_of_row *verdicts, int64_t count,
+                           const char *name, rer_error *error)
+{
+    for (int64_t i = 1; i < n; i++)
+        if (votes[i].row == votes[i - 1].row && votes[i].reviewer == votes[i - 1].reviewer)
+            return rer_fail(error, RER_BAD_INPUT, "%s: a reviewer decides twice about row %lld", name,
+                            (long long)votes[i].row);
+    return check_ties(verdicts, count, name, error);
+}

@@ -19,3 +19,6 @@ typedef struct rer_verdict_of_row {
 
 /* Sorts votes [n] by row and reviewer, and counts them: verdicts [returned] of n rows at most. */
 int64_t rer_votes_count(rer_verdict_of_row *verdicts, rer_vote *votes, int64_t n);
+/* Fails where a reviewer has voted twice, or where there are ties, which it names; `name` is of the votes' file. */
+rer_status rer_votes_check(const rer_vote *votes, int64_t n, const rer_verdict_of_row *verdicts, int64_t count,
+                           const char *name, rer_error *error);

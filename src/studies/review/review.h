@@ -5,6 +5,7 @@
  *     taught.c   what the decisions say about the promises
  *     again.c    look again: the analysis with the decisions so far
  *     answers.c  a request -> an answer
+ *     decide.c   decisions into the journal, and out of it
  *     server.c   HTTP, by libmicrohttpd: who may ask, how much, how long
  *
  * `lock` is for the journal, the page and the state of looking again; `rows_lock` for what looking again changes of
@@ -123,6 +124,12 @@ typedef struct rer_answer {
 
 /* Never fails: what cannot be done is an answer too. */
 void rer_review_answer(rer_answer *answer, rer_review *review, const rer_request *request);
+
+/* ---- decide.c ---------------------------------------------------------------------------------- */
+
+/* Saves decisions: {"reviewer": NAME, "decisions": [{"id", "row", "decision", "label", "given", "note"}, ...]}. All of
+ * them or none. */
+rer_status rer_review_decide(rer_review *review, const char *body, int64_t size, rer_error *error);
 /* decisions.csv of all reviewers, for rer apply. */
 void rer_review_put_decisions(rer_writer *writer, const void *what, int which); /* what: rer_review */
 

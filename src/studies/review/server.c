@@ -23,8 +23,8 @@ enum {
     TOKEN_BYTES = 16,
     TOKEN_TEXT = 2 * TOKEN_BYTES,
     WORKERS = 4,
-    CONNECTIONS = 64,
-    CROWDED = 40,            /* connections, from which on strangers make way */
+    CONNECTIONS = 256,
+    CROWDED = 48,            /* connections, from which on strangers make way */
     HEADERS_MOST = 32 << 10, /* bytes */
     BODY_MOST = 1 << 20,
     IDLE_SECONDS = 15,
@@ -78,6 +78,7 @@ typedef struct slot { /* a connection */
     double since;     /* it was opened, or its last answer was begun */
     bool is_trusted;  /* has shown the token */
     bool is_answered; /* what follows is an answer on its way */
+    bool is_going;    /* was sent away */
 } slot;
 
 typedef struct server {
@@ -103,27 +104,27 @@ static slot *free_slot(server *s)
     return NULL;
 }
 
-static int count_slots(const server *s)
+static void send_away(slot *at)
 {
-    int count = 0;
-    for (int i = 0; i < CONNECTIONS; i++)
-        count += s->slots[i].fd >= 0;
-    return count;
+    (void)shutdown(at->fd, SHUT_RDWR);
+    at->is_going = true;
 }
 
-/* The stranger who has been here longest goes. */
-static void make_way(server *s)
+/* Where it is crowded, the stranger who has been here longest goes, and not the newcomer. */
+static void make_way(server *s, const slot *newcomer)
 {
     slot *oldest = NULL;
+    int count = 0;
     for (int i = 0; i < CONNECTIONS; i++) {
         slot *at = &s->slots[i];
-        if (at->fd >= 0 && !at->is_trusted && (oldest == NULL || at->since < oldest->since))
+        if (at->fd < 0 || at->is_going)
+            continue;
+        count++;
+        if (at != newcomer && !at->is_trusted && (oldest == NULL || at->since < oldest->since))
             oldest = at;
     }
-    if (oldest == NULL)
-        return;
-    (void)shutdown(oldest->fd, SHUT_RDWR);
-    oldest->since = INFINITY; /* it is going */
+    if (count > CROWDED && oldest != NULL)
+        send_away(oldest);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -136,8 +137,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         const union MHD_ConnectionInfo *info =
             http.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
         *at = (slot){.fd = info != NULL ? info->connect_fd : -1, .since = rer_now()};
-        if (count_slots(s) > CROWDED)
-            make_way(s);
+        make_way(s, at);
     } else if (at != NULL) {
         at->fd = -1;
     }
@@ -165,8 +165,8 @@ static void end_slow(server *s)
     (void)pthread_mutex_lock(&s->lock);
     for (int i = 0; i < CONNECTIONS; i++) {
         slot *at = &s->slots[i];
-        if (at->fd >= 0 && now - at->since > (at->is_answered ? ANSWER_SECONDS : REQUEST_SECONDS))
-            (void)shutdown(at->fd, SHUT_RDWR);
+        if (at->fd >= 0 && !at->is_going && now - at->since > (at->is_answered ? ANSWER_SECONDS : REQUEST_SECONDS))
+            send_away(at);
     }
     (void)pthread_mutex_unlock(&s->lock);
 }
