@@ -430,6 +430,26 @@ class Taught(ReviewCase):
                 content = self.load(self.path("out", entry["name"]))
                 self.assertEqual(f"{zlib.crc32(content):08x}", entry["crc32"], entry["name"])
 
+    def test_everything_at_once(self):
+        """Answers while looking again goes on: none fails, and a build with ThreadSanitizer stays silent."""
+        self.analyze(n=2000, d=16)
+        server = self.serve()
+
+        def ask(i):
+            if i % 8 == 0:
+                self.saved(server.decide(i, "keep"))
+            elif i % 8 == 1:
+                server.post("again", {})
+            else:
+                path = ("", "state", "taught", "rows?find=1", "decisions.csv", "again")[i % 8 - 2]
+                self.assertEqual(server.get(path)[0], 200)
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(ask, range(160)))
+        self.assertEqual(server.look_again()["state"], "done")
+        self.assertEqual((server.end(), server.err), (130, ""))
+        self.assertEqual(len(self.journal()), 20)
+
     def test_ended_while_looking_again(self):
         self.analyze(n=5000, d=64)
         server = self.serve()
