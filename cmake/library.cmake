@@ -2,11 +2,19 @@
 # archive that the command and the tests use.
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
 list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
+# rer review needs a server: where its library is missing, the command says so.
+if(NOT MICROHTTPD_INCLUDE_DIR)
+    list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/server\\.c$")
+else()
+    list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/no_server\\.c$")
+endif()
 include(cmake/embed.cmake)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
 rer_embed(RER_SOURCES rer_report_js src/report/report.js)
 rer_embed(RER_SOURCES rer_decisions_js src/report/decisions.js)
 rer_embed(RER_SOURCES rer_review_js src/report/review.js)
+rer_embed(RER_SOURCES rer_live_js src/studies/review/live.js)
+rer_embed(RER_SOURCES rer_live_css src/studies/review/live.css)
 rer_embed(RER_SOURCES rer_classes_js src/report/classes.js)
 rer_embed(RER_SOURCES rer_review_html src/report/review.html)
 rer_embed(RER_SOURCES rer_classes_html src/report/classes.html)
@@ -31,7 +39,7 @@ if(RER_SANITIZE)
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
                       PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
-                      ${OPENBLAS_LIBRARY} m)
+                      ${OPENBLAS_LIBRARY} ${CMAKE_DL_LIBS} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
 

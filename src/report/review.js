@@ -525,6 +525,13 @@
     return true;
   }
 
+  /* One sample, whatever the filters hide. */
+  function showRow(row) {
+    $("all").click();
+    choose(shown.findIndex((s) => s.row === row));
+    $(isStacked() ? "detail" : "review").scrollIntoView();
+  }
+
   function startReview() {
     if (suspects.length === 0 || !$("review")) return;
     store.read();
@@ -576,6 +583,6 @@
     drawProgress();
   }
 
-  Object.assign(rerReport, { showPair, hasPair });
+  Object.assign(rerReport, { showPair, hasPair, showRow, refresh });
   startReview();
 })();

@@ -1,6 +1,7 @@
 /* A data set from files or from memory: see dataset.h. */
 #include "source/dataset.h"
 #include "source/formats.h"
+#include "source/inputs.h"
 #include "source/texts.h"
 
 #include <fcntl.h>
@@ -305,6 +306,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         status = rer_dataset_open_texts(data, files->texts, error);
     if (status == RER_OK)
         status = name_inputs(data, files, error);
+    if (status == RER_OK)
+        status = rer_inputs_text(&data->opened, files, error);
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
@@ -502,7 +505,7 @@ void rer_dataset_free(rer_dataset *data)
     RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
-    RER_FREE_ALL(data->inputs, data);
+    RER_FREE_ALL(data->inputs, data->opened, data);
 }
 
 /* ---- for people -------------------------------------------------------------------------- */

@@ -32,6 +32,7 @@ struct rer_dataset {
     rer_images images;     /* for people to look at; the rows themselves where they are pictures */
     rer_row_texts texts;   /* for people to read */
     char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
+    char *opened;          /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
