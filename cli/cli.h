@@ -22,7 +22,7 @@ typedef struct cli_arguments {
     int n_files;
     rer_options *options; /* free_arguments */
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
-        *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates;
+        *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates, *descriptor;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings;
@@ -43,7 +43,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
-    bench_command, apply_command, completions_command;
+    bench_command, apply_command, embed_command, completions_command;
 
 const cli_command *command_at(int index); /* all of them, in main.c; NULL past the last */
 
@@ -80,6 +80,9 @@ typedef rer_status (*job_compute)(cli_job *job, const rer_outputs *outputs, cons
                                   rer_error *error);
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
+bool is_folder(const char *path);
+/* A folder of pictures shows its progress. */
+rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_arguments *arguments, rer_error *error);
 /* Features and labels as `rer analyze` and `rer sweep` name them. */
 rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error);
 /* Ends a command that failed: prints the message, returns the exit code. */
@@ -104,6 +107,7 @@ typedef struct progress_line {
     double start, last_shown;
     double stage_start, stage_fraction; /* when and where the present stage began */
     char stage[32];
+    int64_t items; /* of the whole, where their rate is to be shown; else 0 */
 } progress_line;
 
 void progress_start(progress_line *line, bool quiet);

@@ -32,12 +32,14 @@ static double seconds_left(const progress_line *line, double time, double fracti
 
 static void show(progress_line *line, double time, double fraction)
 {
-    char left[40] = "", text[PROGRESS_WIDTH + 1];
+    char left[40] = "", rate[40] = "", text[PROGRESS_WIDTH + 1];
     double seconds = seconds_left(line, time, fraction);
+    if (seconds > 0 && line->items > 0)
+        (void)snprintf(rate, sizeof rate, ", %.3g a second", (1 - fraction) * (double)line->items / seconds);
     if (seconds >= 0)
         (void)snprintf(left, sizeof left, seconds < 90 ? ", about %.0f s left" : ", about %.0f min left",
                        seconds < 90 ? seconds + 0.5 : seconds / 60 + 0.5);
-    (void)snprintf(text, sizeof text, "%s: %3.0f %%%s", line->stage, 100 * fraction, left);
+    (void)snprintf(text, sizeof text, "%s: %3.0f %%%s%s", line->stage, 100 * fraction, rate, left);
     fprintf(stderr, "\r%-*s", PROGRESS_WIDTH, text);
     line->shown = true;
     line->last_shown = time;

@@ -88,7 +88,9 @@ typedef struct rer_progress {
 typedef struct rer_dataset rer_dataset;
 
 /* Where the data is. A member of a container is named file.npz:name or file.h5:/path; "-" is
- * standard input. Only `features` is always needed; NULL: not given. */
+ * standard input. `features` may be a folder of .jpg, .png or .webp pictures of any size: each is resized to 64 x 64
+ * pixels; its path is its id, and its first sub-folder its label, where those are not given. Only `features` is always
+ * needed; NULL: not given. */
 typedef struct rer_files {
     size_t size; /* sizeof(rer_files) */
     const char *features;
@@ -102,6 +104,7 @@ typedef struct rer_files {
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
     const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
+    const rer_progress *progress; /* of a folder of pictures, which takes a while to read */
 } rer_files;
 
 /* Files are kept open where they can be read in place. */

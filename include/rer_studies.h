@@ -315,6 +315,28 @@ RER_API rer_status rer_bench_write(const rer_bench *bench, const char *folder, r
 /* bench.json as text; free() it. */
 RER_API rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error *error);
 
+/* ---- pictures to features -------------------------------------------------------------------- */
+
+typedef struct rer_embed_files {
+    size_t size;       /* sizeof(rer_embed_files) */
+    const char *input; /* a folder of .jpg, .png or .webp pictures, best with a sub-folder for each class */
+    const char *out; /* X.npy; beside it X_ids.csv, X_labels.csv (of sub-folders), X_skipped.csv (what is no picture) */
+} rer_embed_files;
+
+typedef struct rer_embed_summary {
+    size_t size;        /* sizeof(rer_embed_summary) */
+    int64_t n_pictures; /* files that were found: known before the first report of progress */
+    int64_t n_rows, n_columns;
+    int64_t n_skipped; /* pictures that cannot be read */
+    int64_t n_before;  /* of n_pictures, done by an earlier call that was stopped */
+    double seconds;
+} rer_embed_summary;
+
+/* Features of pictures by the built-in descriptor. Rows go to `out` with .part behind its name as they are made; where
+ * the work was stopped, the same call goes on there. All outputs take their places at the end. */
+RER_API rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, const rer_options *options,
+                             const rer_progress *progress, rer_error *error);
+
 /* ---- rows on other machines ---------------------------------------------------------------- */
 
 /* A data set may lie in parts, anywhere. rer_analyze then goes over it in rounds: it makes a task, the

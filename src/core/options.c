@@ -24,6 +24,7 @@ static const rer_option_row table[] = {
      OPTION_AMOUNT, AT(budget), 0, 9e15},
     {{"features", "hog|raw", "hog", "what pictures are turned into", false, NULL}, OPTION_CHOICE, AT(features), 0, 0},
     {{"drop-invalid", "", "no", "leave rows with NaN or Inf out instead of failing", true, NULL}, OPTION_FLAG, AT(drop_invalid), 0, 0},
+    {{"strict", "", "no", "a picture of a folder that cannot be read is an error", true, NULL}, OPTION_FLAG, AT(strict), 0, 0},
     {{"clusters", "K|K..K", "0", "no y: k-means makes so many labels (of a range: the likeliest)", false, "rer analyze"}, OPTION_RANGE, AT(clusters), 2, 1e6},
     {{"details", "", "no", "distributions, intervals, transitions, pairs to merge, extremes", true, "rer analyze"}, OPTION_FLAG, AT(details), 0, 0},
     {{"duplicates", "off|auto|0..90", "off", "near-duplicates: rows within so many degrees; time ~ N^2", false, "rer analyze"},
@@ -83,6 +84,7 @@ static const rer_option_row table[] = {
     {{"bootstrap", "N", "1000", "resamples for the intervals of differences in AUROC; 0: none", false, "rer bench"}, OPTION_COUNT, AT(bootstrap), 0, 100000},
     {{"mode", "auto|samples|labels|datasets", "auto", "same samples; other labels; different data sets", false, "rer compare"},
      OPTION_CHOICE, AT(comparison), 0, 0},
+    {{"dtype", "float16|float32", "float16", "of the numbers in the file", false, "rer embed"}, OPTION_CHOICE, AT(embed_dtype), 0, 0},
     {{"auto", "off|0..1", "off", "take all suggestions of RESULTS above this probability", false, "rer apply"},
      OPTION_NUMBER, AT(automatic), 0, 1},
 };

@@ -16,6 +16,7 @@ typedef enum rer_probability {
     RER_DENSITY, /* the paper's, from the ratio alone */
 } rer_probability;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_embed_dtype { RER_EMBED_F16, RER_EMBED_F32 } rer_embed_dtype;
 typedef enum rer_detector_kind {
     RER_DETECT_RER,
     RER_DETECT_CONFIDENT, /* confident learning on cross-fitted logistic regression */
@@ -47,6 +48,7 @@ struct rer_options {
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
     bool drop_invalid;     /* leave out rows with NaN or Inf instead of failing */
+    bool strict;           /* a picture of a folder that cannot be read is an error, instead of left out */
     int32_t clusters[2];   /* rer_dataset_cluster: how many, or from and to; 0: none */
     bool spreadsheet_safe; /* texts in tables that look like formulas begin with an apostrophe */
     bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
@@ -99,6 +101,9 @@ struct rer_options {
 
     /* rer_compare */
     int32_t comparison; /* rer_comparison_kind */
+
+    /* rer_embed */
+    int32_t embed_dtype; /* rer_embed_dtype, of the numbers in the file */
 };
 
 rer_options rer_options_default(void);

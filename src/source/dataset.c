@@ -1,6 +1,7 @@
 /* A data set from files or from memory: see dataset.h. */
 #include "source/dataset.h"
 #include "source/formats.h"
+#include "source/photos.h"
 #include "source/texts.h"
 
 #include <fcntl.h>
@@ -258,7 +259,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
-    rer_status status = open_features(data, files, error);
+    rer_status status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
+                                                            : open_features(data, files, error);
     if (status == RER_OK)
         status = describe(data, options, error);
     if (status == RER_OK && files->labels != NULL)
@@ -482,6 +484,7 @@ void rer_dataset_free(rer_dataset *data)
     RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
+    rer_texts_free(&data->skipped);
     RER_FREE_ALL(data->inputs, data);
 }
 

@@ -30,6 +30,7 @@ struct rer_dataset {
     int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
     rer_images images;     /* for people to look at; the rows themselves where they are pictures */
     rer_row_texts texts;   /* for people to read */
+    rer_texts skipped;     /* why pictures of a folder are no rows, one message each */
     char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
 };
 
@@ -41,6 +42,10 @@ rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
 rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error *error);
 /* Whether these can be the user's own probabilities [N, C]. */
 rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_array *array, rer_error *error);
+
+/* What is given by a folder of pictures: rows, and names, pictures and labels where no files give them. */
+rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
+                                   rer_error *error);
 
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);

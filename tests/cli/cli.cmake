@@ -1,7 +1,7 @@
 # The command as users see it. RER_PYTHON needs numpy and jsonschema: without them these tests fail,
 # since a skipped check looks like a passed one.
 set(RER_PYTHON python3 CACHE STRING "Python interpreter, with numpy, that the tests use")
-foreach(name usage outputs places terminal failures signals sweep noise apply scale details compare bench outliers clusters duplicates groups opinion extremes hdf5 completions)
+foreach(name usage outputs places terminal failures signals sweep noise apply scale details compare bench outliers clusters duplicates groups opinion extremes hdf5 completions photos)
     add_test(NAME cli.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
     set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")

@@ -5,3 +5,9 @@ add_executable(describe_pictures embed/describe_pictures.c)
 target_link_libraries(describe_pictures PRIVATE rer_static)
 add_test(NAME embed.hog_reference COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/compare_hog.py
                                           $<TARGET_FILE:describe_pictures>)
+
+# Pictures as an encoder wants them, against Pillow and numpy.
+add_executable(prepare_pictures embed/prepare_pictures.c)
+target_link_libraries(prepare_pictures PRIVATE rer_static)
+add_test(NAME embed.pictures COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_pictures.py
+                                     $<TARGET_FILE:prepare_pictures>)

@@ -1,0 +1,25 @@
+/* What turns prepared pictures into features: the built-in descriptor, or a model. */
+#pragma once
+
+#include "embed/recipe.h"
+
+typedef struct rer_encoder rer_encoder;
+
+/* What a caller may say about a model; NULL or 0: its folder or a preset says it. */
+typedef struct rer_encoder_settings {
+    const char *model; /* folder or .onnx or .xml; NULL: the built-in descriptor */
+    int32_t threads;   /* that call rer_encoder_describe at once */
+} rer_encoder_settings;
+
+rer_status rer_encoder_open(rer_encoder **encoder, const rer_encoder_settings *settings, rer_error *error);
+void rer_encoder_free(rer_encoder *encoder);
+
+/* What it makes of a picture, [columns] of each; how many at once; a checksum of all that decides about the numbers. */
+const rer_recipe *rer_encoder_recipe(const rer_encoder *encoder);
+int64_t rer_encoder_columns(const rer_encoder *encoder);
+int64_t rer_encoder_batch(const rer_encoder *encoder);
+uint64_t rer_encoder_checksum(const rer_encoder *encoder);
+
+/* rgb uint8 [count, height, width, 3] -> out float [count, columns]. There is room for a whole batch in both. Several
+ * threads may call it. */
+rer_status rer_encoder_describe(rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *out, rer_error *error);

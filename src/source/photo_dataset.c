@@ -1,0 +1,139 @@
+/* A data set from a folder of pictures. Their rows are spooled as small pictures of one size, which then go the way
+ * of every array of pictures. */
+#include "embed/recipe.h"
+#include "source/dataset.h"
+#include "source/formats.h"
+#include "source/photos.h"
+
+enum { SIDE = RER_HOG_SIDE, BATCH = 16 };
+
+static rer_status prepare(void *context, rer_pixels picture, uint8_t *slot, rer_error *error)
+{
+    (void)context;
+    const rer_recipe recipe = {.height = SIDE, .width = SIDE, .filter = RER_BILINEAR};
+    return rer_recipe_apply(slot, &recipe, picture, error);
+}
+
+/* What could be read, row by row. */
+typedef struct gathering {
+    const rer_photos *photos;
+    int64_t row_bytes;
+    rer_spool spool;
+    rer_texts_builder paths, ids, classes, skipped;
+} gathering;
+
+static rer_status add(rer_texts_builder *to, const rer_texts *from, int64_t row, rer_error *error)
+{
+    const char *text = rer_text(from, row);
+    return rer_texts_add(to, text, (int64_t)strlen(text), error);
+}
+
+static rer_status gather_row(gathering *g, const rer_photo_rows *rows, int64_t i, rer_error *error)
+{
+    const char *failure = rows->failures[i].message;
+    if (rows->failures[i].status != RER_OK)
+        return rer_texts_add(&g->skipped, failure, (int64_t)strlen(failure), error);
+    rer_status status = rer_spool_write(&g->spool, rows->rows + i * g->row_bytes, g->row_bytes, error);
+    if (status == RER_OK)
+        status = add(&g->paths, &g->photos->paths, rows->first + i, error);
+    if (status == RER_OK)
+        status = add(&g->ids, &g->photos->ids, rows->first + i, error);
+    return status == RER_OK ? add(&g->classes, &g->photos->classes, rows->first + i, error) : status;
+}
+
+static rer_status gather(void *context, const rer_photo_rows *rows, rer_error *error)
+{
+    rer_status status = RER_OK;
+    for (int64_t i = 0; i < rows->count && status == RER_OK; i++)
+        status = gather_row(context, rows, i, error);
+    return status;
+}
+
+static rer_status make_array(rer_array *array, gathering *g, const char *name, rer_error *error)
+{
+    rer_bytes bytes = RER_NO_BYTES;
+    rer_array made = {
+        .dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {g->paths.texts.count, SIDE, SIDE, 3}};
+    rer_status status = rer_copy_text(&made.name, name, error);
+    if (status == RER_OK)
+        status = rer_spool_finish(&g->spool, &bytes, error);
+    if (status != RER_OK) {
+        rer_array_close(&made);
+        return status;
+    }
+    rer_array_take(&made, &bytes);
+    *array = made;
+    return RER_OK;
+}
+
+static void move(rer_texts *to, rer_texts_builder *from)
+{
+    *to = from->texts;
+    from->texts = (rer_texts){0};
+}
+
+/* What was gathered becomes the data set's. */
+static rer_status take(rer_dataset *data, gathering *g, const rer_files *files, rer_error *error)
+{
+    if (g->paths.texts.count == 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: none of its %lld pictures can be read; the first: %s",
+                        files->features, (long long)g->photos->paths.count, rer_text(&g->skipped.texts, 0));
+    rer_status status = make_array(&data->features, g, files->features, error);
+    if (status == RER_OK && files->labels == NULL && g->photos->has_classes)
+        status = rer_labels_from_texts(&data->labels, &g->classes.texts, error);
+    if (status != RER_OK)
+        return status;
+    if (files->ids == NULL)
+        move(&data->ids, &g->ids);
+    if (files->images == NULL)
+        move(&data->images.paths, &g->paths);
+    move(&data->skipped, &g->skipped);
+    return RER_OK;
+}
+
+/* Where a file has a line for each picture, none may be missing. */
+static bool needs_all(const rer_files *files)
+{
+    return files->labels != NULL || files->ids != NULL || files->pred_probs != NULL || files->subsets != NULL ||
+           files->images != NULL || files->texts != NULL;
+}
+
+static rer_status read_photos(gathering *g, const rer_photos *photos, const rer_files *files,
+                              const rer_options *options, rer_error *error)
+{
+    rer_pool *pool = NULL;
+    rer_pool_settings settings = {.threads = options->threads, .memory = options->memory, .progress = files->progress};
+    rer_describer small = {.slot_bytes = (int64_t)SIDE * SIDE * 3,
+                           .row_bytes = (int64_t)SIDE * SIDE * 3,
+                           .batch = BATCH,
+                           .prepare = prepare};
+    g->row_bytes = small.row_bytes;
+    rer_status status = rer_pool_open(&pool, &settings, error);
+    if (status == RER_OK)
+        status = rer_photos_read(photos, 0, &small, options->strict || needs_all(files), gather, g, pool, error);
+    rer_pool_close(pool);
+    return status;
+}
+
+rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
+                                   rer_error *error)
+{
+    rer_photos photos = {0};
+    gathering g = {.photos = &photos, .spool = RER_EMPTY_SPOOL};
+    if (files->labels == NULL && files->label_column != NULL)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "%s: a folder has no column '%s'; give the labels as a file, one a picture", files->features,
+                        files->label_column);
+    rer_status status = rer_photos_list(&photos, files->features, error);
+    if (status == RER_OK)
+        status = read_photos(&g, &photos, files, options, error);
+    if (status == RER_OK)
+        status = take(data, &g, files, error);
+    rer_spool_drop(&g.spool);
+    rer_texts_free(&g.paths.texts);
+    rer_texts_free(&g.ids.texts);
+    rer_texts_free(&g.classes.texts);
+    rer_texts_free(&g.skipped.texts);
+    rer_photos_free(&photos);
+    return status;
+}
