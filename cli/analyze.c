@@ -30,7 +30,8 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .groups = arguments->groups,
                        .class_embeddings = arguments->class_embeddings,
                        .images = arguments->images,
-                       .texts = arguments->texts};
+                       .texts = arguments->texts,
+                       .model = arguments->model};
     bool has_labels = files.labels != NULL || files.label_column != NULL;
     bool clusters = !option_is(arguments, "clusters", "0");
     if (clusters && has_labels)

@@ -33,6 +33,8 @@ static rer_status check(const cli_arguments *arguments, rer_error *error)
         return fail(error, RER_BAD_USAGE, "no output is named: rer embed %s --out X.npy", arguments->files[0]);
     if (arguments->descriptor != NULL && strcmp(arguments->descriptor, "hog") != 0)
         return fail(error, RER_BAD_USAGE, "--descriptor %s: there is none but hog", arguments->descriptor);
+    if (arguments->descriptor != NULL && arguments->model != NULL)
+        return fail(error, RER_BAD_USAGE, "--descriptor and --model: drop one of the two");
     return RER_OK;
 }
 
@@ -41,7 +43,13 @@ static int run(const cli_arguments *arguments)
     rer_error error = {0};
     embed_progress shown = {.summary = {.size = sizeof shown.summary}};
     rer_progress progress = {.report = report, .context = &shown};
-    rer_embed_files files = {.size = sizeof files, .input = arguments->files[0], .out = arguments->out};
+    rer_embed_files files = {.size = sizeof files,
+                             .input = arguments->files[0],
+                             .out = arguments->out,
+                             .model = arguments->model,
+                             .output = arguments->output,
+                             .mean = arguments->mean,
+                             .std = arguments->std};
     rer_status status = check(arguments, &error);
     if (status == RER_OK) {
         progress_start(&shown.line, arguments->quiet);
@@ -63,14 +71,16 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out",    "descriptor",       "dtype", "strict", "threads",
-                                       "memory", "spreadsheet-safe", "quiet", "help",   NULL};
+static const char *const accepted[] = {"out",     "model",  "preset",           "size",       "crop",  "interpolation",
+                                       "mean",    "std",    "output",           "descriptor", "dtype", "strict",
+                                       "threads", "memory", "spreadsheet-safe", "quiet",      "help",  NULL};
 
 const cli_command embed_command = {
     .name = "embed",
-    .usage = "PHOTOS --out X.npy [options]",
+    .usage = "PHOTOS [--model DIR] --out X.npy [options]",
     .purpose = "Features of a folder of .jpg, .png and .webp pictures of any size; goes on where it was stopped.",
-    .examples = {"rer embed photos/ --out X.npy", "rer analyze X.npy X_labels.csv --ids X_ids.csv --images photos/"},
+    .examples = {"rer embed photos/ --model dinov2/ --out X.npy",
+                 "rer analyze X.npy X_labels.csv --ids X_ids.csv --images photos/"},
     .files_min = 1,
     .files_max = 1,
     .accepted = accepted,

@@ -11,7 +11,8 @@ static rer_status open_data(cli_job *job, rer_error *error)
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
                        .images = arguments->images,
-                       .texts = arguments->texts};
+                       .texts = arguments->texts,
+                       .model = arguments->model};
     if (files.labels != NULL && files.label_column != NULL)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);

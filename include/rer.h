@@ -104,6 +104,7 @@ typedef struct rer_files {
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
     const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
+    const char *model;            /* encoder of a folder of pictures: see rer_embed_files; NULL: the descriptor */
     const rer_progress *progress; /* of a folder of pictures, which takes a while to read */
 } rer_files;
 

@@ -318,9 +318,12 @@ RER_API rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error
 /* ---- pictures to features -------------------------------------------------------------------- */
 
 typedef struct rer_embed_files {
-    size_t size;       /* sizeof(rer_embed_files) */
-    const char *input; /* a folder of .jpg, .png or .webp pictures, best with a sub-folder for each class */
-    const char *out; /* X.npy; beside it X_ids.csv, X_labels.csv (of sub-folders), X_skipped.csv (what is no picture) */
+    size_t size;        /* sizeof(rer_embed_files) */
+    const char *input;  /* a folder of .jpg, .png or .webp pictures, best with a sub-folder for each class */
+    const char *out;    /* X.npy; beside it X_ids.csv, X_labels.csv (sub-folders), X_skipped.csv (what is unreadable) */
+    const char *model;  /* a folder of Hugging Face's layout, or an .onnx or .xml; NULL: the built-in descriptor */
+    const char *output; /* the model's output that has the features; NULL: as config.json says */
+    const char *mean, *std; /* of red, green and blue (0.485,0.456,0.406); NULL: as preprocessor_config.json says */
 } rer_embed_files;
 
 typedef struct rer_embed_summary {
@@ -332,7 +335,7 @@ typedef struct rer_embed_summary {
     double seconds;
 } rer_embed_summary;
 
-/* Features of pictures by the built-in descriptor. Rows go to `out` with .part behind its name as they are made; where
+/* Features of pictures by a model, or by the built-in descriptor. A model needs OpenVINO, which is loaded then. Rows go to `out` with .part behind its name as they are made; where
  * the work was stopped, the same call goes on there. All outputs take their places at the end. */
 RER_API rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, const rer_options *options,
                              const rer_progress *progress, rer_error *error);

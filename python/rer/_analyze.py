@@ -24,6 +24,7 @@ def analyze(
     ids: Any = None,
     images: Any = None,
     texts: Any = None,
+    model: str | os.PathLike[str] | None = None,
     subsets: Any = None,
     groups: Any = None,
     pred_probs: Any = None,
@@ -39,7 +40,8 @@ def analyze(
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
         torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
         .csv or IDX file, or a table: pandas, pyarrow, Hugging Face datasets, .parquet. float16, float32 and
-        float64 in C order are read where they are, not copied.
+        float64 in C order are read where they are, not copied. Or a folder of pictures of any size: the first
+        sub-folder of each is its label where no y is given.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
         mean that a row has no label and wants one suggested. Or the path of a file of labels.
     label_column: where X is a table with named columns, the one of the labels.
@@ -48,6 +50,7 @@ def analyze(
     ids: a name for each row, carried through to the outputs; for a table, the name of a column.
     images: a picture of each row for the report: uint8 [N, H, W] or [N, H, W, 1..4], names of files, a folder.
     texts: a text of each row for the report; or a file of them.
+    model: where X is a folder of pictures, the encoder that makes their features: see docs/embedding.md.
     subsets: a group for each row (split, source, annotator): difficulty and noise of each, in write's files.
     groups: rows that are left out together, as copies and frames of a video are; "duplicates": as found.
     pred_probs: your own out-of-sample probabilities [N, C], classes sorted: pooled with ours by what they are worth.
@@ -84,6 +87,7 @@ def analyze(
         ids=ids,
         images=images,
         texts=texts,
+        model=model,
         subsets=subsets,
         groups=groups,
         pred_probs=pred_probs,

@@ -85,6 +85,12 @@ static const rer_option_row table[] = {
     {{"mode", "auto|samples|labels|datasets", "auto", "same samples; other labels; different data sets", false, "rer compare"},
      OPTION_CHOICE, AT(comparison), 0, 0},
     {{"dtype", "float16|float32", "float16", "of the numbers in the file", false, "rer embed"}, OPTION_CHOICE, AT(embed_dtype), 0, 0},
+    {{"preset", "none|clip|siglip|dinov2|imagenet", "none", "how pictures are prepared; none: as the model's folder says", false, "rer embed"},
+     OPTION_CHOICE, AT(preset), 0, 0},
+    {{"size", "N", "0", "pixels on the shorter side, or on both where nothing is cropped; 0: as said", false, "rer embed"}, OPTION_COUNT, AT(size), 0, 4096},
+    {{"crop", "N", "0", "pixels on a side of the middle that is cut out; 0: as said", false, "rer embed"}, OPTION_COUNT, AT(crop), 0, 4096},
+    {{"interpolation", "auto|nearest|lanczos|bilinear|bicubic|box|hamming", "auto", "how pictures are resized", false, "rer embed"},
+     OPTION_CHOICE, AT(interpolation), 0, 0},
     {{"auto", "off|0..1", "off", "take all suggestions of RESULTS above this probability", false, "rer apply"},
      OPTION_NUMBER, AT(automatic), 0, 1},
 };

@@ -16,6 +16,13 @@ typedef enum rer_probability {
     RER_DENSITY, /* the paper's, from the ratio alone */
 } rer_probability;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_preset {
+    RER_PRESET_NONE,
+    RER_PRESET_CLIP,
+    RER_PRESET_SIGLIP,
+    RER_PRESET_DINOV2,
+    RER_PRESET_IMAGENET,
+} rer_preset;
 typedef enum rer_embed_dtype { RER_EMBED_F16, RER_EMBED_F32 } rer_embed_dtype;
 typedef enum rer_detector_kind {
     RER_DETECT_RER,
@@ -103,7 +110,10 @@ struct rer_options {
     int32_t comparison; /* rer_comparison_kind */
 
     /* rer_embed */
-    int32_t embed_dtype; /* rer_embed_dtype, of the numbers in the file */
+    int32_t embed_dtype;   /* rer_embed_dtype, of the numbers in the file */
+    int32_t preset;        /* rer_preset: how pictures are prepared */
+    int32_t size, crop;    /* pixels on a side, 0: as the model or the preset says */
+    int32_t interpolation; /* 0: likewise; 1 + rer_filter */
 };
 
 rer_options rer_options_default(void);

@@ -1,44 +1,191 @@
 /* Pictures to features: see encoder.h. */
 #include "embed/encoder.h"
+#include "embed/engine.h"
 #include "embed/hog.h"
+#include "embed/model_folder.h"
+
+#include <unistd.h>
 
 enum { BATCH = 16 };
 
 struct rer_encoder {
     rer_recipe recipe;
     int64_t size[2]; /* height, width */
-    int64_t columns;
+    int64_t batch, columns;
     uint64_t checksum;
-    rer_hog plan;
+    rer_hog plan; /* of the descriptor, or */
+    rer_engine *engine;
+    bool first_token;
+    float table[3][256]; /* what a byte becomes, for red, green and blue */
 };
+
+rer_encoder_settings rer_encoder_settings_of(const rer_options *options)
+{
+    return (rer_encoder_settings){.side = options->size,
+                                  .crop = options->crop,
+                                  .filter = options->interpolation - 1,
+                                  .preset = options->preset,
+                                  .threads = options->threads};
+}
 
 static rer_status open_descriptor(rer_encoder *encoder, rer_error *error)
 {
     encoder->recipe = (rer_recipe){.height = RER_HOG_SIDE, .width = RER_HOG_SIDE, .filter = RER_BILINEAR};
     encoder->checksum = rer_checksum(RER_CHECKSUM_START, "hog", 3);
+    encoder->batch = BATCH;
     rer_status status = rer_hog_plan(&encoder->plan, RER_HOG_SIDE, RER_HOG_SIDE, 3, "pictures", error);
     encoder->columns = encoder->plan.D;
     return status;
 }
 
+/* ---- a model ---------------------------------------------------------------------------------- */
+
+static void fill_table(rer_encoder *encoder)
+{
+    const rer_recipe *r = &encoder->recipe;
+    for (int c = 0; c < 3; c++)
+        for (int v = 0; v < 256; v++)
+            encoder->table[c][v] = (float)((v * r->scale - r->mean[c]) / r->spread[c]);
+}
+
+/* The length of a row is known when the model has run once. */
+static rer_status try_model(rer_encoder *encoder, rer_error *error)
+{
+    rer_engine_seat *seat = NULL;
+    rer_engine_result result;
+    rer_status status = rer_engine_sit(&seat, encoder->engine, error);
+    if (status != RER_OK)
+        return status;
+    memset(seat->input, 0, (size_t)(encoder->batch * 3 * encoder->size[0] * encoder->size[1]) * sizeof *seat->input);
+    status = rer_engine_run(&result, encoder->engine, seat, error);
+    if (status == RER_OK)
+        encoder->columns = result.rank == 3 ? result.shape[2] : result.shape[1];
+    rer_engine_rise(encoder->engine, seat);
+    if (status == RER_OK && encoder->columns < 1)
+        status =
+            rer_fail(error, RER_BAD_INPUT, "the output %s of the model is empty", rer_engine_output(encoder->engine));
+    return status;
+}
+
+static uint64_t model_checksum(const rer_encoder *encoder, const rer_model_folder *folder)
+{
+    const rer_recipe *r = &encoder->recipe;
+    const char *output = rer_engine_output(encoder->engine);
+    const int64_t sizes[] = {r->shortest, r->height, r->width, r->crop[0], r->crop[1], r->filter, encoder->first_token};
+    uint64_t hash = rer_checksum(folder->checksum, sizes, sizeof sizes);
+    hash = rer_checksum(hash, encoder->table, sizeof encoder->table);
+    return rer_checksum(hash, output, (int64_t)strlen(output));
+}
+
+static int32_t count_threads(int32_t asked)
+{
+    return asked > 0 ? asked : (int32_t)rer_max(1, sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static rer_status open_model(rer_encoder *encoder, const rer_encoder_settings *settings, rer_error *error)
+{
+    rer_model_folder folder = {0};
+    rer_status status = rer_model_folder_open(&folder, settings, error);
+    if (status == RER_OK) {
+        encoder->recipe = folder.recipe;
+        encoder->first_token = folder.first_token;
+        (void)rer_recipe_size(&encoder->recipe, encoder->size);
+        fill_table(encoder);
+        rer_engine_settings wanted = {.file = folder.file,
+                                      .batch = BATCH,
+                                      .size = {encoder->size[0], encoder->size[1]},
+                                      .outputs = folder.outputs,
+                                      .must_have = settings->output != NULL,
+                                      .threads = count_threads(settings->threads)};
+        status = rer_engine_open(&encoder->engine, &wanted, error);
+    }
+    if (status == RER_OK) {
+        encoder->batch = rer_engine_batch(encoder->engine);
+        encoder->checksum = model_checksum(encoder, &folder);
+        status = try_model(encoder, error);
+    }
+    rer_model_folder_close(&folder);
+    return status;
+}
+
+/* [height, width, 3] bytes -> [3, height, width] as the model wants them. */
+static void fill_input(const rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *input)
+{
+    int64_t pixels = encoder->size[0] * encoder->size[1];
+    for (int64_t i = 0; i < count; i++, rgb += 3 * pixels)
+        for (int c = 0; c < 3; c++, input += pixels)
+            for (int64_t p = 0; p < pixels; p++)
+                input[p] = encoder->table[c][rgb[3 * p + c]];
+}
+
+/* Features of patches become one row. */
+static void pool_tokens(float *row, const float *tokens, int64_t count, int64_t columns, bool first)
+{
+    for (int64_t j = 0; j < columns; j++) {
+        double sum = 0;
+        for (int64_t t = 0; t < (first ? 1 : count); t++)
+            sum += (double)tokens[t * columns + j];
+        row[j] = (float)(sum / (double)(first ? 1 : count));
+    }
+}
+
+static void pool_planes(float *row, const float *planes, int64_t pixels, int64_t columns)
+{
+    for (int64_t j = 0; j < columns; j++) {
+        double sum = 0;
+        for (int64_t p = 0; p < pixels; p++)
+            sum += (double)planes[j * pixels + p];
+        row[j] = (float)(sum / (double)pixels);
+    }
+}
+
+static void take_rows(const rer_encoder *encoder, const rer_engine_result *result, int64_t count, float *out)
+{
+    const int64_t *shape = result->shape, D = encoder->columns;
+    for (int64_t i = 0; i < count; i++, out += D)
+        if (result->rank == 3)
+            pool_tokens(out, result->data + i * shape[1] * D, shape[1], D, encoder->first_token);
+        else if (result->rank == 4)
+            pool_planes(out, result->data + i * D * shape[2] * shape[3], shape[2] * shape[3], D);
+        else
+            memcpy(out, result->data + i * D, (size_t)D * sizeof *out);
+}
+
+static rer_status describe_by_model(rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *out,
+                                    rer_error *error)
+{
+    rer_engine_seat *seat = NULL;
+    rer_engine_result result;
+    rer_status status = rer_engine_sit(&seat, encoder->engine, error);
+    if (status != RER_OK)
+        return status;
+    fill_input(encoder, rgb, encoder->batch, seat->input); /* the last batch is filled up */
+    status = rer_engine_run(&result, encoder->engine, seat, error);
+    if (status == RER_OK)
+        take_rows(encoder, &result, count, out);
+    rer_engine_rise(encoder->engine, seat);
+    return status;
+}
+
+/* ---- all -------------------------------------------------------------------------------------- */
+
 rer_status rer_encoder_open(rer_encoder **encoder, const rer_encoder_settings *settings, rer_error *error)
 {
     rer_encoder *opened = NULL;
-    (void)settings;
     rer_status status = rer_allocate(&opened, 1, sizeof *opened, "an encoder", error);
     if (status == RER_OK)
-        status = open_descriptor(opened, error);
-    if (status != RER_OK) {
+        status = settings->model != NULL ? open_model(opened, settings, error) : open_descriptor(opened, error);
+    if (status == RER_OK)
+        *encoder = opened;
+    else
         rer_encoder_free(opened);
-        return status;
-    }
-    (void)rer_recipe_size(&opened->recipe, opened->size);
-    *encoder = opened;
-    return RER_OK;
+    return status;
 }
 
 void rer_encoder_free(rer_encoder *encoder)
 {
+    if (encoder != NULL)
+        rer_engine_free(encoder->engine);
     free(encoder);
 }
 
@@ -54,8 +201,7 @@ int64_t rer_encoder_columns(const rer_encoder *encoder)
 
 int64_t rer_encoder_batch(const rer_encoder *encoder)
 {
-    (void)encoder;
-    return BATCH;
+    return encoder->batch;
 }
 
 uint64_t rer_encoder_checksum(const rer_encoder *encoder)
@@ -76,5 +222,6 @@ static rer_status describe_by_hog(const rer_encoder *encoder, const uint8_t *rgb
 
 rer_status rer_encoder_describe(rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *out, rer_error *error)
 {
-    return describe_by_hog(encoder, rgb, count, out, error);
+    return encoder->engine != NULL ? describe_by_model(encoder, rgb, count, out, error)
+                                   : describe_by_hog(encoder, rgb, count, out, error);
 }

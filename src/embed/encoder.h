@@ -1,15 +1,24 @@
 /* What turns prepared pictures into features: the built-in descriptor, or a model. */
 #pragma once
 
+#include "core/options.h"
 #include "embed/recipe.h"
 
 typedef struct rer_encoder rer_encoder;
 
 /* What a caller may say about a model; NULL or 0: its folder or a preset says it. */
 typedef struct rer_encoder_settings {
-    const char *model; /* folder or .onnx or .xml; NULL: the built-in descriptor */
-    int32_t threads;   /* that call rer_encoder_describe at once */
+    const char *model;         /* folder or .onnx or .xml; NULL: the built-in descriptor */
+    const char *output;        /* name of the output that has the features */
+    const char *mean, *spread; /* of red, green and blue, one number or three with commas between */
+    int64_t side, crop;        /* pixels */
+    int32_t filter;            /* rer_filter, -1: not said */
+    int32_t preset;            /* rer_preset */
+    int32_t threads;           /* that call rer_encoder_describe at once */
 } rer_encoder_settings;
+
+/* What the options say of it. */
+rer_encoder_settings rer_encoder_settings_of(const rer_options *options);
 
 rer_status rer_encoder_open(rer_encoder **encoder, const rer_encoder_settings *settings, rer_error *error);
 void rer_encoder_free(rer_encoder *encoder);

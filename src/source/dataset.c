@@ -227,6 +227,7 @@ static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_err
         const char *option, *path;
     } words[] = {{NULL, files->features},
                  {NULL, files->labels},
+                 {"--model", files->model},
                  {"--label-column", files->label_column},
                  {"--class-names", files->class_names},
                  {"--ids", files->ids},
@@ -259,6 +260,9 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
+    if (files->model != NULL && !rer_path_is_folder(files->features))
+        return rer_fail(error, RER_BAD_USAGE, "%s: is no folder of pictures, which a model (%s) needs", files->features,
+                        files->model);
     rer_status status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
                                                             : open_features(data, files, error);
     if (status == RER_OK)

@@ -1,6 +1,6 @@
-/* A data set from a folder of pictures. Their rows are spooled as small pictures of one size, which then go the way
- * of every array of pictures. */
-#include "embed/recipe.h"
+/* A data set from a folder of pictures. Their rows are spooled: features by a model, or else small pictures of one
+ * size, which then go the way of every array of pictures. */
+#include "embed/encoder.h"
 #include "source/dataset.h"
 #include "source/formats.h"
 #include "source/photos.h"
@@ -9,14 +9,23 @@ enum { SIDE = RER_HOG_SIDE, BATCH = 16 };
 
 static rer_status prepare(void *context, rer_pixels picture, uint8_t *slot, rer_error *error)
 {
-    (void)context;
-    const rer_recipe recipe = {.height = SIDE, .width = SIDE, .filter = RER_BILINEAR};
-    return rer_recipe_apply(slot, &recipe, picture, error);
+    return rer_recipe_apply(slot, context, picture, error);
+}
+
+static rer_status prepare_for_model(void *context, rer_pixels picture, uint8_t *slot, rer_error *error)
+{
+    return rer_recipe_apply(slot, rer_encoder_recipe(context), picture, error);
+}
+
+static rer_status describe(void *context, const uint8_t *slots, int64_t count, void *rows, rer_error *error)
+{
+    return rer_encoder_describe(context, slots, count, rows, error);
 }
 
 /* What could be read, row by row. */
 typedef struct gathering {
     const rer_photos *photos;
+    rer_encoder *encoder; /* NULL: rows are small pictures */
     int64_t row_bytes;
     rer_spool spool;
     rer_texts_builder paths, ids, classes, skipped;
@@ -54,6 +63,13 @@ static rer_status make_array(rer_array *array, gathering *g, const char *name, r
     rer_bytes bytes = RER_NO_BYTES;
     rer_array made = {
         .dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {g->paths.texts.count, SIDE, SIDE, 3}};
+    if (g->encoder != NULL)
+        made = (rer_array){.dtype = RER_F32,
+                           .item_size = sizeof(float),
+                           .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+                           .rank = 2,
+                           .fd = -1,
+                           .shape = {g->paths.texts.count, rer_encoder_columns(g->encoder)}};
     rer_status status = rer_copy_text(&made.name, name, error);
     if (status == RER_OK)
         status = rer_spool_finish(&g->spool, &bytes, error);
@@ -98,21 +114,49 @@ static bool needs_all(const rer_files *files)
            files->images != NULL || files->texts != NULL;
 }
 
+static rer_describer small_pictures(rer_recipe *recipe)
+{
+    *recipe = (rer_recipe){.height = SIDE, .width = SIDE, .filter = RER_BILINEAR};
+    return (rer_describer){.slot_bytes = (int64_t)SIDE * SIDE * 3,
+                           .row_bytes = (int64_t)SIDE * SIDE * 3,
+                           .batch = BATCH,
+                           .prepare = prepare,
+                           .context = recipe};
+}
+
+static rer_describer by_model(rer_encoder *encoder)
+{
+    int64_t size[2] = {0};
+    (void)rer_recipe_size(rer_encoder_recipe(encoder), size);
+    return (rer_describer){.slot_bytes = size[0] * size[1] * 3,
+                           .row_bytes = rer_encoder_columns(encoder) * (int64_t)sizeof(float),
+                           .batch = rer_encoder_batch(encoder),
+                           .prepare = prepare_for_model,
+                           .describe = describe,
+                           .context = encoder};
+}
+
 static rer_status read_photos(gathering *g, const rer_photos *photos, const rer_files *files,
                               const rer_options *options, rer_error *error)
 {
     rer_pool *pool = NULL;
     rer_pool_settings settings = {.threads = options->threads, .memory = options->memory, .progress = files->progress};
-    rer_describer small = {.slot_bytes = (int64_t)SIDE * SIDE * 3,
-                           .row_bytes = (int64_t)SIDE * SIDE * 3,
-                           .batch = BATCH,
-                           .prepare = prepare};
-    g->row_bytes = small.row_bytes;
+    rer_recipe recipe;
+    rer_describer describer = g->encoder != NULL ? by_model(g->encoder) : small_pictures(&recipe);
+    g->row_bytes = describer.row_bytes;
     rer_status status = rer_pool_open(&pool, &settings, error);
     if (status == RER_OK)
-        status = rer_photos_read(photos, 0, &small, options->strict || needs_all(files), gather, g, pool, error);
+        status = rer_photos_read(photos, 0, &describer, options->strict || needs_all(files), gather, g, pool, error);
     rer_pool_close(pool);
     return status;
+}
+
+static rer_status open_encoder(rer_encoder **encoder, const rer_files *files, const rer_options *options,
+                               rer_error *error)
+{
+    rer_encoder_settings settings = rer_encoder_settings_of(options);
+    settings.model = files->model;
+    return files->model != NULL ? rer_encoder_open(encoder, &settings, error) : RER_OK;
 }
 
 rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
@@ -126,9 +170,12 @@ rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, co
                         files->label_column);
     rer_status status = rer_photos_list(&photos, files->features, error);
     if (status == RER_OK)
+        status = open_encoder(&g.encoder, files, options, error);
+    if (status == RER_OK)
         status = read_photos(&g, &photos, files, options, error);
     if (status == RER_OK)
         status = take(data, &g, files, error);
+    rer_encoder_free(g.encoder);
     rer_spool_drop(&g.spool);
     rer_texts_free(&g.paths.texts);
     rer_texts_free(&g.ids.texts);

@@ -11,3 +11,7 @@ add_executable(prepare_pictures embed/prepare_pictures.c)
 target_link_libraries(prepare_pictures PRIVATE rer_static)
 add_test(NAME embed.pictures COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_pictures.py
                                      $<TARGET_FILE:prepare_pictures>)
+# Models made on the spot, by way of OpenVINO, against onnxruntime: packages that only make test-all installs.
+set(RER_EMBED_PYTHON ${RER_PYTHON} CACHE STRING "Python interpreter with openvino, onnx, onnxruntime, pillow and numpy")
+add_test(NAME embed.models COMMAND ${RER_EMBED_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_models.py)
+set_tests_properties(embed.models PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")

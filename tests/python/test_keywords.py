@@ -49,7 +49,7 @@ def test_other_commands_agree(command):
     """Each function has exactly the options of the command of its name; what is left over are its files."""
     listed, here = command_options(command), table(command)
     assert {option.name for option in here.values()} <= set(listed)
-    files = {"out", "label-column", "json", "quiet", "help", "images", "texts"}
+    files = {"out", "label-column", "json", "quiet", "help", "images", "texts", "model"}
     own = {"noise": {"features", "human"}, "bench": {"human", "detectors", "class-embeddings"}, "compare": {"column", "error-rates"}}
     assert set(listed) - {option.name for option in here.values()} == (files & set(listed)) | own.get(command, set())
     parameters = inspect.signature(getattr(rer, command)).parameters

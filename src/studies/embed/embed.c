@@ -37,7 +37,11 @@ static uint64_t find_checksum(const embedding *e)
 
 static rer_status prepare_all(embedding *e, rer_error *error)
 {
-    rer_encoder_settings settings = {.threads = e->options.threads};
+    rer_encoder_settings settings = rer_encoder_settings_of(&e->options);
+    settings.model = e->files.model;
+    settings.output = e->files.output;
+    settings.mean = e->files.mean;
+    settings.spread = e->files.std;
     if (e->files.input == NULL || e->files.out == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no folder of pictures, or no file for its features is named");
     if (!rer_path_is_folder(e->files.input))

@@ -1,0 +1,328 @@
+"""rer embed with models that are made here, of random weights, against Pillow, numpy and onnxruntime.
+
+RER_COMMAND names the program; it finds OpenVINO in the environment of the Python that runs this."""
+import csv
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image, ImageOps
+
+COMMAND = os.environ["RER_COMMAND"]
+PACKAGE = os.path.dirname(os.path.dirname(onnx.__file__))
+MEAN, STD = (.485, .456, .406), (.229, .224, .225)
+
+
+def graph(nodes, weights, outputs, shape):
+    """`outputs`: name -> shape."""
+    made = helper.make_graph(
+        nodes, "model", [helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in outputs.items()],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()])
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.checker.check_model(model)
+    return model
+
+
+def convnet(shape=("batch", 3, "height", "width"), columns=24):
+    """last_hidden_state [batch, D, h, w] and its mean as pooler_output [batch, D, 1, 1]."""
+    random = np.random.default_rng(1)
+    weights = {"w1": random.normal(0, .2, (8, 3, 3, 3)).astype("f4"),
+               "w2": random.normal(0, .2, (columns, 8, 3, 3)).astype("f4")}
+    nodes = [helper.make_node("Conv", ["pixel_values", "w1"], ["a"], strides=[2, 2]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("Conv", ["b", "w2"], ["last_hidden_state"], strides=[2, 2]),
+             helper.make_node("GlobalAveragePool", ["last_hidden_state"], ["pooler_output"])]
+    return graph(nodes, weights, {"last_hidden_state": ["batch", columns, "h", "w"],
+                                  "pooler_output": ["batch", columns, 1, 1]}, shape)
+
+
+def transformer(side=56, patch=14, columns=32):
+    """One block of a ViT: last_hidden_state [batch, 1 + patches, D]; pooler_output is of no use."""
+    random = np.random.default_rng(2)
+    tokens = (side // patch) ** 2
+    weights = {"patch": random.normal(0, .05, (columns, 3, patch, patch)).astype("f4"),
+               "class": random.normal(size=(1, 1, columns)).astype("f4"),
+               "place": random.normal(0, .3, (1, tokens + 1, columns)).astype("f4"),
+               "flat": np.array([0, columns, -1]), "pooler": random.normal(size=(columns, columns)).astype("f4"),
+               "scale": np.array(1 / math.sqrt(columns), "f4"), "token": np.array([1, columns]),
+               "heads": np.array([0, 0, 4, columns // 4]), "joined": np.array([0, 0, columns])}
+    weights |= {name: random.normal(0, .4, (columns, columns)).astype("f4") for name in ("q", "k", "v", "mlp")}
+    nodes = [helper.make_node("Conv", ["pixel_values", "patch"], ["p"], strides=[patch, patch]),
+             helper.make_node("Reshape", ["p", "flat"], ["f"]), helper.make_node("Transpose", ["f"], ["t"], perm=[0, 2, 1]),
+             helper.make_node("Shape", ["pixel_values"], ["batch"], start=0, end=1),
+             helper.make_node("Concat", ["batch", "token"], ["shape"], axis=0),
+             helper.make_node("Expand", ["class", "shape"], ["cls"]),
+             helper.make_node("Concat", ["cls", "t"], ["c"], axis=1), helper.make_node("Add", ["c", "place"], ["x"]),
+             *(node for name, order in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])) for node in
+               (helper.make_node("MatMul", ["x", name], ["x" + name]),
+                helper.make_node("Reshape", ["x" + name, "heads"], ["h" + name]),
+                helper.make_node("Transpose", ["h" + name], ["t" + name], perm=order))),
+             helper.make_node("MatMul", ["tq", "tk"], ["s"]), helper.make_node("Mul", ["s", "scale"], ["s2"]),
+             helper.make_node("Softmax", ["s2"], ["a"], axis=-1), helper.make_node("MatMul", ["a", "tv"], ["o"]),
+             helper.make_node("Transpose", ["o"], ["ot"], perm=[0, 2, 1, 3]),
+             helper.make_node("Reshape", ["ot", "joined"], ["oj"]), helper.make_node("Add", ["x", "oj"], ["y"]),
+             helper.make_node("MatMul", ["y", "mlp"], ["m"]), helper.make_node("Tanh", ["m"], ["n"]),
+             helper.make_node("Add", ["y", "n"], ["last_hidden_state"]),
+             helper.make_node("ReduceMean", ["last_hidden_state"], ["mean"], axes=[1], keepdims=0),
+             helper.make_node("MatMul", ["mean", "pooler"], ["pooler_output"])]
+    return graph(nodes, weights, {"last_hidden_state": ["batch", tokens + 1, columns], "pooler_output": ["batch", columns]},
+                 ["batch", 3, side, side])
+
+
+def upright(path):
+    """In colour and upright, 16 bits as the upper 8."""
+    image = ImageOps.exif_transpose(Image.open(path))
+    if image.mode.startswith("I"):
+        image = Image.fromarray((np.asarray(image).astype(int) >> 8).astype("u1"))
+    return image.convert("RGB")
+
+
+def prepared(path, config):
+    """As transformers' image processors do it, in plain numpy."""
+    image = upright(path)
+    width, height = image.size
+    size, crop = config["size"], config.get("crop_size")
+    if "shortest_edge" in size:
+        short = size["shortest_edge"]
+        other = int(short * max(width, height) / min(width, height))
+        size = (other, short) if width >= height else (short, other)
+    else:
+        size = size["width"], size["height"]
+    a = np.asarray(image.resize(size, config["resample"]))
+    for axis, wanted in enumerate((crop["height"], crop["width"]) if crop else ()):
+        missing, first = max(0, wanted - a.shape[axis]), max(0, (a.shape[axis] - wanted) // 2)
+        pads = [(0, 0)] * 3
+        pads[axis] = math.ceil(missing / 2), missing // 2
+        a = np.take(np.pad(a, pads), range(first, first + wanted), axis)
+    return ((a / 255 - config["image_mean"]) / config["image_std"]).transpose(2, 0, 1).astype("f4")
+
+
+def distance(a, b):
+    """Of the cosine, the largest of all rows."""
+    a, b = a.astype(float), b.astype(float)
+    return (1 - (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)).max()
+
+
+def config(size, crop=None, resample=3):
+    made = {"size": size, "resample": resample, "image_mean": MEAN, "image_std": STD, "do_resize": True,
+            "do_center_crop": crop is not None, "do_normalize": True, "do_rescale": True, "rescale_factor": 1 / 255}
+    return made if crop is None else made | {"crop_size": {"height": crop, "width": crop}}
+
+
+class Models(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="rer-models-")
+        self.addCleanup(temporary.cleanup)
+        self.folder = temporary.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def rer(self, *arguments, code=0, **environment):
+        surroundings = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "RER_OPENVINO")}
+        surroundings["PATH"] = os.path.dirname(sys.executable) + ":" + surroundings["PATH"]
+        done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, cwd=self.folder, check=False,
+                              env=surroundings | environment, text=True)
+        self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
+        if code == 1:  # the engine may have said something before
+            self.assertRegex(done.stderr, r"(?s)(\A|\n)rer: [^\n]+\n\Z", "one line, starting with rer:")
+        return done
+
+    def save_model(self, name, model, preprocessor=None, **settings):
+        os.makedirs(self.path(name))
+        onnx.save(model, self.path(name, "model.onnx"))
+        for file, content in (("preprocessor_config.json", preprocessor), ("config.json", settings)):
+            if content:
+                with open(self.path(name, file), "w", encoding="utf-8") as out:
+                    json.dump(content, out)
+        return self.path(name, "model.onnx")
+
+    def draw(self, shapes=((90, 120), (200, 64), (30, 30), (1, 90), (90, 1), (700, 1100))):
+        random = np.random.default_rng(0)
+        os.makedirs(self.path("photos", "a"), exist_ok=True)
+        os.makedirs(self.path("photos", "b"), exist_ok=True)
+        for i, (height, width) in enumerate(shapes):
+            y, x = np.mgrid[:height, :width]
+            pixels = 127 + 60 * np.sin(x / (5 + i))[..., None] * random.normal(size=3) + 40 * np.cos(y / 9)[..., None]
+            pixels = np.clip(pixels + random.normal(0, 12, (height, width, 3)), 0, 255).astype("u1")
+            self.save_kinds(f"photos/{'ab'[i % 2]}/{i}", pixels, i)
+
+    def save_kinds(self, name, pixels, i):
+        image, exif = Image.fromarray(pixels), Image.Exif()
+        exif[0x0112] = 1 + i % 8
+        image.save(self.path(name + "colour.png"))
+        image.save(self.path(name + "turned.jpg"), exif=exif, quality=95)
+        image.save(self.path(name + "colour.webp"), quality=95)
+        image.convert("L").save(self.path(name + "grey.jpg"), quality=95)
+        image.quantize(50).save(self.path(name + "palette.png"))
+        image.convert("CMYK").save(self.path(name + "inks.jpg"), quality=95)
+        Image.fromarray(np.dstack([pixels, pixels[..., 0]])).save(self.path(name + "clear.png"))
+        Image.fromarray(pixels[..., 1].astype("u2") * 256 + 99).save(self.path(name + "deep.png"))
+
+    def ids(self, name="X_ids.csv"):
+        with open(self.path(name), newline="", encoding="utf-8") as file:
+            return [row["id"] for row in csv.DictReader(file)]
+
+    def run_reference(self, file, settings, output):
+        session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+        inputs = [prepared(self.path("photos", name), settings)[None] for name in self.ids()]
+        return np.concatenate([session.run([output], {"pixel_values": picture})[0] for picture in inputs])
+
+    def test_convnet(self):
+        """Every kind of picture, filter and size: the mean over the last planes."""
+        self.draw()
+        for resample in (1, 2, 3):
+            for number, settings in enumerate((config({"shortest_edge": 64}, 56, resample),
+                                               config({"height": 48, "width": 72}, None, resample),
+                                               config({"shortest_edge": 40}, 56, resample))):
+                file = self.save_model(f"net{resample}{number}", convnet(), settings, model_type="resnet")
+                self.rer("embed", "photos", "--model", os.path.dirname(file), "--out", "X.npy", "--dtype", "float32")
+                X = np.load(self.path("X.npy"))
+                self.assertEqual(X.shape, (48, 24))
+                self.assertLess(distance(X, self.run_reference(file, settings, "pooler_output")[:, :, 0, 0]), 1e-3)
+
+    def test_transformer(self):
+        """The token of the picture, or the mean of all, or another output."""
+        self.draw()
+        settings = config({"shortest_edge": 64}, 56)
+        file = self.save_model("dinov2", transformer(), settings, model_type="dinov2")
+        tokens = None
+        for arguments, expected in (((), lambda: tokens[:, 0]), (("--output", "pooler_output"), None)):
+            self.rer("embed", "photos", "--model", "dinov2", "--out", "X.npy", *arguments)
+            X = np.load(self.path("X.npy"))
+            self.assertEqual(X.dtype, np.float16)
+            tokens = self.run_reference(file, settings, "last_hidden_state")
+            self.assertLess(distance(X, expected() if expected else self.run_reference(file, settings, "pooler_output")), 1e-3)
+        self.save_model("other", transformer(), settings, model_type="swin")
+        self.rer("embed", "photos", "--model", "other", "--output", "last_hidden_state", "--out", "X.npy")
+        self.assertLess(distance(np.load(self.path("X.npy")), tokens.mean(1)), 1e-3)
+
+    def test_bare_file(self):
+        self.draw(shapes=((90, 120), (200, 64)))
+        file = self.save_model("bare", convnet())
+        settings = config({"shortest_edge": 64}, 56, 1)
+        numbers = ["--mean", ",".join(map(str, MEAN)), "--std", ",".join(map(str, STD))]
+        self.rer("embed", "photos", "--model", file, "--size", 64, "--crop", 56, "--interpolation", "lanczos", *numbers,
+                 "--output", "pooler_output", "--out", "X.npy")
+        self.assertLess(distance(np.load(self.path("X.npy")), self.run_reference(file, settings, "pooler_output")[:, :, 0, 0]),
+                        1e-3)
+        self.rer("embed", "photos", "--model", file, "--preset", "imagenet", "--out", "X.npy")
+        settings = config({"shortest_edge": 256}, 224, 2)
+        reference = self.run_reference(file, settings, "last_hidden_state").mean((2, 3))
+        self.assertLess(distance(np.load(self.path("X.npy")), reference), 1e-3)
+
+    def test_openvino_format(self):
+        import openvino
+        self.draw(shapes=((90, 120), (200, 64)))
+        settings = config({"shortest_edge": 64}, 56)
+        file = self.save_model("net", convnet(), settings)
+        self.save_model("ir", convnet(), settings)
+        os.remove(self.path("ir", "model.onnx"))
+        openvino.save_model(openvino.convert_model(file), self.path("ir", "openvino_model.xml"), compress_to_fp16=False)
+        for model in ("net", "ir"):
+            self.rer("embed", "photos", "--model", model, "--out", f"{model}.npy", "--dtype", "float32")
+        np.testing.assert_allclose(np.load(self.path("net.npy")), np.load(self.path("ir.npy")), rtol=1e-4, atol=1e-5)
+
+    def test_same_numbers_at_any_number_of_threads(self):
+        self.draw()
+        self.save_model("net", transformer(), config({"shortest_edge": 64}, 56), model_type="vit")
+        for threads in (1, 2, 5):
+            self.rer("embed", "photos", "--model", "net", "--out", f"{threads}.npy", "--threads", threads)
+        for threads in (2, 5):
+            np.testing.assert_array_equal(np.load(self.path("1.npy")), np.load(self.path(f"{threads}.npy")))
+
+    def test_goes_on_and_notices_changes(self):
+        self.draw()
+        settings = config({"shortest_edge": 64}, 56)
+        self.save_model("net", convnet(), settings)
+        for i in range(400):
+            os.symlink("0colour.png", self.path("photos", "a", f"copy{i}.png"))
+        self.rer("embed", "photos", "--model", "net", "--out", "whole.npy")
+        process = subprocess.Popen([COMMAND, "embed", "photos", "--model", "net", "--out", "X.npy", "--threads", "1"],
+                                   cwd=self.folder, stderr=subprocess.PIPE,
+                                   env=os.environ | {"RER_OPENVINO": os.path.join(PACKAGE, "openvino")})
+        while process.poll() is None and not (os.path.exists(self.path("X.npy.part")) and
+                                              os.path.getsize(self.path("X.npy.part")) > 64):
+            time.sleep(.001)
+        process.send_signal(signal.SIGINT)
+        self.assertIn(b"goes on there", process.communicate()[1])
+        self.assertIn("made otherwise", self.rer("embed", "photos", "--model", "net", "--crop", 48, "--out", "X.npy",
+                                                 code=1).stderr)
+        self.save_model("new", convnet(columns=25), settings)
+        self.assertIn("made otherwise", self.rer("embed", "photos", "--model", "new", "--out", "X.npy", code=1).stderr)
+        self.assertIn("were there already", self.rer("embed", "photos", "--model", "net", "--out", "X.npy").stdout)
+        np.testing.assert_array_equal(np.load(self.path("X.npy")), np.load(self.path("whole.npy")))
+
+    def test_analyze(self):
+        """From pictures to results in one command: as by way of the file."""
+        self.draw(shapes=[(60 + i, 90 - i) for i in range(12)])
+        self.save_model("net", convnet(), config({"shortest_edge": 64}, 56))
+        with open(self.path("photos", "a", "bad.jpg"), "w", encoding="utf-8") as bad:
+            bad.write("no picture")
+        self.rer("embed", "photos", "--model", "net", "--out", "X.npy", "--dtype", "float32")
+        done = self.rer("analyze", "photos", "--model", "net", "--out", "direct")
+        self.assertIn("1 pictures could not be read", done.stdout)
+        self.assertNotIn("descriptor", done.stdout)
+        self.rer("analyze", "X.npy", "X_labels.csv", "--ids", "X_ids.csv", "--out", "by_file")
+        tables = []
+        for out in ("direct", "by_file"):
+            with open(self.path(out, "samples.csv"), encoding="utf-8") as file:
+                tables.append(file.read())
+        self.assertEqual(*tables)
+        self.rer("analyze", "X.npy", "X_labels.csv", "--model", "net", code=2)
+
+    def test_what_is_wrong(self):
+        self.draw(shapes=((90, 120),))
+        settings = config({"shortest_edge": 64}, 56)
+        embed = ("embed", "photos", "--out", "X.npy", "--model")
+        self.assertIn("optimum-cli export", self.rer(*embed, "missing", code=1).stderr)
+        os.mkdir(self.path("empty"))
+        self.assertIn("openvino_model.xml", self.rer(*embed, "empty", code=1).stderr)
+        file = self.save_model("bare", convnet())
+        self.assertIn("--preset", self.rer(*embed, file, code=2).stderr)
+        self.assertIn("mean", self.rer(*embed, file, "--preset", "clip", "--mean", "1,2", code=2).stderr)
+        self.assertIn("no output of that name", self.rer(*embed, file, "--preset", "clip", "--output", "x", code=2).stderr)
+        self.save_model("fixed", transformer(), config({"shortest_edge": 64}, 48))
+        self.assertIn("56 x 56", self.rer(*embed, "fixed", code=1).stderr)
+        for number, shape in enumerate((("batch", 3, 56), ("batch", 1, 56, 56))):
+            nodes = [helper.make_node("Identity", ["pixel_values"], ["y"])]
+            self.save_model(f"wrong{number}", graph(nodes, {}, {"y": shape}, shape), settings)
+            self.assertRegex(self.rer(*embed, f"wrong{number}", code=1).stderr, "four dimensions|three channels")
+        nodes = [helper.make_node("Div", ["pixel_values", "zero"], ["z"]), helper.make_node("Flatten", ["z"], ["y"])]
+        self.save_model("nan", graph(nodes, {"zero": np.zeros(1, "f4")}, {"y": ["batch", 9408]}, ["batch", 3, 56, 56]), settings)
+        self.assertRegex(self.rer(*embed, "nan", code=1).stderr, r"photos/a/0\w+\.\w+: feature 0 is")
+        with open(self.path("bare", "model.onnx"), "r+b") as damaged:
+            damaged.truncate(300)
+        self.assertIn("is no model", self.rer(*embed, file, "--preset", "clip", code=1).stderr)
+        self.save_model("json", convnet(), settings)
+        for content in ("{", "[]", '{"size": {"shortest_edge": -5}, "crop_size": 3}', '{"size": 1000000}'):
+            with open(self.path("json", "preprocessor_config.json"), "w", encoding="utf-8") as out:
+                out.write(content)
+            self.rer(*embed, "json", code=1)
+        for environment in ({"RER_OPENVINO": "/nowhere"},):
+            self.assertIn("RER_OPENVINO", self.rer(*embed, "fixed", "--crop", 56, code=2, **environment).stderr)
+        self.assertFalse(os.path.exists(self.path("X.npy")))
+
+    def test_without_openvino(self):
+        self.draw(shapes=((90, 120),))
+        self.save_model("net", convnet(), config({"shortest_edge": 64}, 56))
+        done = self.rer("embed", "photos", "--model", "net", "--out", "X.npy", code=3, PATH="/usr/bin:/bin",
+                        HOME=self.folder)
+        self.assertIn("pip install openvino", done.stderr)
+        for place in (os.path.join(PACKAGE, "openvino"), os.path.join(PACKAGE, "openvino", "libs")):
+            self.rer("embed", "photos", "--model", "net", "--out", "X.npy", PATH="/usr/bin:/bin", RER_OPENVINO=place)
+
+
+if __name__ == "__main__":
+    unittest.main()
