@@ -37,7 +37,7 @@ typedef struct rer_describer {
 
 typedef struct rer_photo_rows {
     int64_t first, count;
-    const uint8_t *rows;       /* [count, row_bytes] */
+    uint8_t *rows;             /* [count, row_bytes], the taker may change them */
     const rer_error *failures; /* [count] why a picture could not be read; its row is zeros */
 } rer_photo_rows;
 

@@ -91,7 +91,7 @@ static rer_status check_row(const embedding *e, const float *row, int64_t pictur
 static rer_status add_rows(void *context, const rer_photo_rows *made, rer_error *error)
 {
     embedding *e = context;
-    float *rows = (float *)(uintptr_t)made->rows; /* the batch's own memory */
+    float *rows = (float *)(void *)made->rows;
     rer_status status = RER_OK;
     for (int64_t i = 0; i < made->count && status == RER_OK; i++) {
         float *row = rows + i * e->rows.columns;
