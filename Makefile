@@ -10,7 +10,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all hostile lint bench bench-detection wheel dist deb format install clean packages
+.PHONY: help build demo test test-deep test-all hostile lint bench bench-detection wheel notebook dist deb format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel (manylinux) and as sources, in $(BUILD)/wheel'
+	@echo 'make notebook  runs examples/find_mistakes.ipynb and keeps what it shows'
 	@echo 'make dist      the sources as a tarball, in $(BUILD)/dist: the same bytes each time'
 	@echo 'make deb       Debian packages of it, in $(BUILD)/deb'
 	@echo 'make lint      form of the sources, and who includes whom'
@@ -67,6 +68,11 @@ wheel:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
 	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
+
+notebook:
+	@scripts/install-packages.sh build test
+	@tests/python/install.sh $(abspath $(BUILD))/venv-package $(abspath $(BUILD))
+	@$(BUILD)/venv-package/bin/python scripts/notebook.py
 
 dist:
 	@scripts/dist.sh $(BUILD)/dist

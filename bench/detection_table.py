@@ -2,7 +2,7 @@
 
     python bench/detection_table.py [--rer PATH] [--data DIR] [--out DIR] [--only NAME,...] [--check]
 
-runs `rer bench` with its defaults on each set of measured features (symmetric, asymmetric and confidence noise,
+runs `rer bench` on each set of measured features (symmetric, asymmetric and confidence noise,
 5 to 30 %, three seeds), and on the five files of CIFAR-10N labels, one run for each set and kind of
 noise. A run whose bench.json is in --out already is not repeated: remove the folder to measure again. Then
 the tables in docs/detection.md are replaced (once all runs are there); the text between them stays. With --check nothing is run or
@@ -46,7 +46,7 @@ def runs(data, only):
             continue
         files = [str(data / (stem + "_X.npy")), str(data / (stem + "_y.npy"))]
         for kind in PLANTED:
-            yield "%s-%s" % (name, kind), [*files, "--noise", kind]
+            yield "%s-%s" % (name, kind), [*files, "--noise", kind, "--seeds", "3"]
         if name == "cifar10_effnet":
             labels = [str(data / ("cifar10_effnet_human_%s.npy" % which)) for which in HUMAN]
             yield name + "-human", [*files, "--noise", "none", "--human", *labels]

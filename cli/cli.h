@@ -47,6 +47,8 @@ extern const cli_command analyze_command, score_command, sweep_command, noise_co
     bench_command, apply_command, embed_command, completions_command;
 
 const cli_command *command_at(int index); /* all of them, in main.c; NULL past the last */
+/* All that the command does, once in a process; returns the exit code. */
+int run_program(int argc, char **argv);
 
 /* Free what it made, even where it failed. */
 rer_status parse_arguments(cli_arguments *parsed, const cli_command *command, int argc, char **argv, rer_error *error);

@@ -52,7 +52,7 @@ static int run(int argc, char **argv)
         return 0;
     }
     if (strcmp(name, "--version") == 0) {
-        say("rer %s\n", rer_version());
+        say("rer %s (%s)\n", rer_version(), rer_kernels_in_use());
         return 0;
     }
     if (argc < 2)
@@ -74,7 +74,7 @@ static void hold_standard_streams(void)
         (void)close(fd);
 }
 
-int main(int argc, char **argv)
+int run_program(int argc, char **argv)
 {
     hold_standard_streams();
     signals_start();

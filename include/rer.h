@@ -57,6 +57,9 @@ extern "C" {
 #define RER_API __attribute__((visibility("default")))
 
 RER_API const char *rer_version(void); /* of the library that is running */
+/* The vector kernels and products that were chosen for this processor, as a text; the next call of this thread
+ * overwrites it. */
+RER_API const char *rer_kernels_in_use(void);
 
 /* ---- status ------------------------------------------------------------------------------ */
 

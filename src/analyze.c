@@ -57,6 +57,17 @@ static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer
                                at_end ? ", the most of the range: more may be likelier" : "");
 }
 
+/* What -1 was taken for, where it could be taken for something else. */
+static rer_status note_minus_one(rer_result *result, const rer_labels *labels, rer_error *error)
+{
+    if (labels->drops_minus_one)
+        return rer_result_add_note(result, error, "-1 means no label, as it does where all other labels are 0 or more");
+    if (labels->C == 3 && strcmp(rer_labels_value(labels, 0), "-1") == 0 &&
+        strcmp(rer_labels_value(labels, 1), "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
+        return rer_result_add_note(result, error, "-1 is a class beside 0 and 1; an empty label means none");
+    return RER_OK;
+}
+
 /* ---- score and judge: what rer_analyze and rer_score share --------------------------------- */
 
 /* What scoring fills of a result, and what only judging needs: free it. */
@@ -110,6 +121,8 @@ static rer_status add_notes(rer_result *result, const rer_detector *detector, bo
         status = note_pictures(result, data, error);
     if (status == RER_OK && left_out)
         status = note_clusters(result, data, error);
+    if (status == RER_OK)
+        status = note_minus_one(result, &data->labels, error);
     return status;
 }
 
@@ -164,7 +177,7 @@ static rer_status check_abilities(const rer_model *model, const rer_dataset *dat
 {
     const rer_reconstructor *reconstructor = model->reconstructor;
     bool grouped = data->groups.codes != NULL || data->group_duplicates;
-    if (data->parts.ask != NULL && !reconstructor->is_closed_form)
+    if (rer_dataset_is_apart(data) && !reconstructor->is_closed_form)
         return rer_fail(error, RER_BAD_USAGE,
                         "--reconstructor %s: rows that lie in parts can be analysed by centroid only",
                         reconstructor->name);
@@ -216,7 +229,7 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
 static bool can_span(const rer_dataset *data, const rer_options *options)
 {
     bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
-    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && data->parts.ask == NULL &&
+    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
            data->class_embeddings == NULL;
 }
 
@@ -235,7 +248,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
         status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
-    run.passes = data->parts.ask != NULL ? &rer_passes_apart : &rer_passes_here;
+    run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     if (status == RER_OK && can_span(data, options))
         status = rer_span_make(&span, &run, error);

@@ -1,9 +1,11 @@
-"""From embeddings and labels to what is written on the samples: no FiftyOne in here."""
+"""From embeddings and labels to what is written on samples or detections: no FiftyOne in here."""
 import numpy as np
 
 import rer
 
 TAG = "label_issue"
+# What is written, and the names of the fields where the user gives no others: FiftyOne's Brain has a mistakenness of its own.
+FIELDS = {"mistakenness": "rer_mistakenness", "rer": "rer", "suggested_label": "rer_suggested_label"}
 
 
 def usable(embeddings, labels):
@@ -15,26 +17,35 @@ def usable(embeddings, labels):
     return rows, X, np.array([labels[row] for row in rows], dtype=object)
 
 
-def label_mistakes(embeddings, labels, **options):
-    """The values of the fields for each sample, the rows to tag, and what to say.
+def flatten(nested):
+    """Values of the detections of each sample, [samples] of lists or None -> those of all, and whose each is."""
+    values = [value for of_sample in nested for value in of_sample or ()]
+    return values, [sample for sample, of_sample in enumerate(nested) for _ in of_sample or ()]
 
-    embeddings: [N] vectors or None; labels: [N] texts or None."""
+
+def unflatten(values, nested):
+    """Values of all detections -> lists as `nested` has them."""
+    left = iter(values)
+    return [None if of_sample is None else [next(left) for _ in of_sample] for of_sample in nested]
+
+
+def label_mistakes(embeddings, labels, groups=None, **options):
+    """The values of the fields for each row, the rows to tag, and what to say.
+
+    embeddings: [N] vectors or None; labels: [N] texts or None; groups: [N] rows that are left out together."""
     rows, X, y = usable(embeddings, labels)
-    result = rer.analyze(X, y, progress=False, **options)
+    together = None if groups is None else np.array([groups[row] for row in rows])
+    if together is not None and len(set(together)) == len(rows):
+        together = None  # one each
+    result = rer.analyze(X, y, groups=together, progress=False, **options)
     n = len(embeddings)
-    fields = {name: [None] * n for name in ("mistakenness", "rer", "suggested_label")}
+    fields = {name: [None] * n for name in FIELDS}
     for name, values in (("mistakenness", result.mistakenness), ("rer", result.rer)):
         for row, value in zip(rows, values.tolist()):
             fields[name][row] = None if np.isnan(value) else value
-    for row, value in zip(rows, result.suggested_label):
-        fields["suggested_label"][row] = value
+    for row, given, value in zip(rows, result.given_label, result.suggested_label):
+        fields["suggested_label"][row] = None if value == given else value
     return fields, [rows[i] for i in result.issues], summary(result)
-
-
-def difficulty(embeddings, labels, **options):
-    """The values of `rer` for each sample, and what to say."""
-    fields, _, text = label_mistakes(embeddings, labels, **options)
-    return {"rer": fields["rer"]}, text
 
 
 def summary(result):

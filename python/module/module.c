@@ -1,6 +1,8 @@
 /* The module itself: its functions, what they share, and the table of options. */
 #include "module.h"
 
+#include "cli.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -120,6 +122,43 @@ static PyObject *list_options(PyObject *module, PyObject *args)
     return list;
 }
 
+static PyObject *check_output(PyObject *module, PyObject *args)
+{
+    (void)module;
+    const char *path, *command;
+    rer_error error = {0};
+    if (!PyArg_ParseTuple(args, "sz", &path, &command))
+        return NULL;
+    return rer_check_output(path, command, &error) == RER_OK ? Py_NewRef(Py_None) : raise_error(&error);
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* command(words) -> exit code. It handles signals its own way from then on: the last thing that a process does. */
+static PyObject *command(PyObject *module, PyObject *sequence)
+{
+    (void)module;
+    Py_ssize_t count;
+    PyObject *keep;
+    const char **words = read_texts(sequence, &count, &keep);
+    char **argv = words != NULL ? PyMem_Calloc((size_t)count + 1, sizeof *argv) : NULL; /* ends with a NULL */
+    if (words == NULL)
+        return NULL;
+    if (argv != NULL)
+        memcpy(argv, words, (size_t)count * sizeof *argv);
+    int code = 0;
+    if (argv != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+            code = run_program((int)count, argv);
+        Py_END_ALLOW_THREADS
+    }
+    bool ran = argv != NULL;
+    PyMem_Free(argv);
+    PyMem_Free(words);
+    Py_DECREF(keep);
+    return ran ? PyLong_FromLong(code) : PyErr_NoMemory();
+}
+
 /* ---- the module -------------------------------------------------------------------------- */
 
 static PyMethodDef functions[] = {
@@ -134,6 +173,8 @@ static PyMethodDef functions[] = {
      "apart_dataset(rows, columns, labels, ask)\n--\n\nA data set in parts; ask(task, merge) gives their answers."},
     {"part_answer", part_answer, METH_VARARGS,
      "part_answer(rows, codes, first, threads, task)\n--\n\nThe answer of one part."},
+    {"check_output", check_output, METH_VARARGS,
+     "check_output(path, command)\n--\n\nRaises where a file (None) or a command's folder cannot be written."},
     {"part_merge", part_merge, METH_VARARGS, "part_merge(left, right)\n--\n\nOne answer of two."},
     {"unpack_model", unpack_model, METH_VARARGS, "unpack_model(content)\n--\n\nA packed model."},
     {"load_model", load_model, METH_VARARGS, "load_model(path)\n--\n\nA saved model."},
@@ -148,6 +189,10 @@ static PyMethodDef functions[] = {
     {"plant_noise", plant_noise, METH_VARARGS,
      "plant_noise(noisy, given, target, classes, options)\n--\n\n"
      "rer_noise_plant on int32 arrays [N], of which noisy is filled; how many changed."},
+    {"apply", apply, METH_VARARGS,
+     "apply(labels, decisions, label_column, class_names, out, weights, options)\n--\n\n"
+     "rer_apply on files: (changed, dropped, kept, without a suggestion)."},
+    {"command", command, METH_O, "command(words)\n--\n\nThe command rer; returns its exit code."},
     {NULL, NULL, 0, NULL},
 };
 

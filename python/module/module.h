@@ -76,3 +76,4 @@ PyObject *scale(PyObject *module, PyObject *args);
 PyObject *bench(PyObject *module, PyObject *args);
 PyObject *compare(PyObject *module, PyObject *args);
 PyObject *plant_noise(PyObject *module, PyObject *args);
+PyObject *apply(PyObject *module, PyObject *args);

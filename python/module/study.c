@@ -1,5 +1,5 @@
 /* Studies of labelled data (scale, bench, compare): each leaves numbers as JSON and files in a folder.
- * And noise, planted in labels. */
+ * And labels: noise planted in them, decisions applied to them. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -274,4 +274,29 @@ PyObject *plant_noise(PyObject *module, PyObject *args)
     for (int i = 0; i < 3; i++)
         PyBuffer_Release(&buffers[i]);
     return right ? PyLong_FromLongLong(changed) : NULL;
+}
+
+/* ---- apply ------------------------------------------------------------------------------- */
+
+PyObject *apply(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *dict;
+    rer_options *options;
+    rer_apply_files files = {.size = sizeof files};
+    if (!PyArg_ParseTuple(args, "sszzzzO!", &files.labels, &files.decisions, &files.label_column, &files.class_names,
+                          &files.out, &files.weights, &PyDict_Type, &dict) ||
+        (options = read_options(dict)) == NULL)
+        return NULL;
+    rer_apply_summary summary = {.size = sizeof summary};
+    rer_error error = {0};
+    rer_status status;
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_apply(&summary, &files, options, &error);
+    Py_END_ALLOW_THREADS
+    rer_options_free(options);
+    if (status != RER_OK)
+        return raise_error(&error);
+    return Py_BuildValue("(LLLL)", (long long)summary.n_changed, (long long)summary.n_dropped,
+                         (long long)summary.n_kept, (long long)summary.n_without_suggestion);
 }

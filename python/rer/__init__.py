@@ -8,6 +8,7 @@
     r.report("report.html", images="pictures/")
     r.save("model.safetensors")
     rer.load("model.safetensors").score(X2, y2)
+    rer.check(X, r.fixed_labels(), before=r)    # what is wrong after the suggestions were taken
 
 Every sample is compared with each class as the class looks without that sample, in closed form.
 `X` is best taken from the last layer but one of a trained network.
@@ -16,14 +17,17 @@ Every sample is compared with each class as the class looks without that sample,
     rer.compare([r, other])     # two runs, versions of labels or data sets side by side
     rer.bench(X, y)             # which detector finds planted mistakes in these data
     rer.noise(y, rate=.1)       # labels with mistakes, to try things on
+    rer.apply(y, "decisions.csv")   # what was decided in the report
 """
 
 from typing import TYPE_CHECKING
 
 from rer._analyze import analyze
+from rer._apply import apply
+from rer._check import Check, check
 from rer._drop_in import find_label_issues, get_label_quality_scores
 from rer._model import Model, load
-from rer._result import Result
+from rer._result import Result, load_result
 from rer._rer import version as __version__
 from rer._studies import Bench, Comparison, Noise, Scaling, bench, compare, noise, scale
 from rer._table import Table
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bench",
+    "Check",
     "Comparison",
     "Model",
     "Noise",
@@ -44,11 +49,14 @@ __all__ = [
     "Table",
     "__version__",
     "analyze",
+    "apply",
     "bench",
+    "check",
     "compare",
     "find_label_issues",
     "get_label_quality_scores",
     "load",
+    "load_result",
     "noise",
     "options",
     "scale",
@@ -56,6 +64,7 @@ __all__ = [
 
 # Names that need another package, and where they are: loaded when they are asked for.
 _LAZY = {"RerClassifier": "rer.sklearn", "RerDetector": "rer.sklearn"}
+_MODULES = ("dataset", "filter", "rank")
 
 
 if not TYPE_CHECKING:
@@ -65,6 +74,8 @@ if not TYPE_CHECKING:
 
         if name in _LAZY:
             return getattr(importlib.import_module(_LAZY[name]), name)
+        if name in _MODULES:
+            return importlib.import_module(f"rer.{name}")
         raise AttributeError(f"module 'rer' has no attribute {name!r}")
 
 

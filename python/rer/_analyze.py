@@ -39,13 +39,15 @@ def analyze(
 
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
         torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
-        .csv or IDX file, or a table: pandas, pyarrow, Hugging Face datasets, .parquet. float16, float32 and
-        float64 in C order are read where they are, not copied. Or a folder of pictures of any size: the first
+        .csv or IDX file, or a table: pandas, polars, pyarrow, Hugging Face datasets, .parquet. float16, float32
+        and float64 in C order are read where they are, not copied. Or a folder of pictures of any size: the first
         sub-folder of each is its label where no y is given.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
-        mean that a row has no label and wants one suggested. Or the path of a file of labels.
+        mean that a row has no label and wants one suggested. Or the path of a file of labels; of a table,
+        the name of the column.
     label_column: where X is a table with named columns, the one of the labels.
-    vectors: where X is a table, the column that holds a vector in each row.
+    vectors: where X is a table, the column that holds a vector in each row; None: the only one that does, or
+        else all columns of numbers.
     class_names: names in the order of the sorted labels, or {label: name}.
     ids: a name for each row, carried through to the outputs; for a table, the name of a column.
     images: a picture of each row for the report: uint8 [N, H, W] or [N, H, W, 1..4], names of files, a folder.
@@ -98,6 +100,8 @@ def analyze(
             if source.data.codes():
                 raise ValueError("labels are given, and clusters would make others; drop one of the two")
             source.data.cluster(settings, bar.report)
-            source = source._replace(kind="integer")
+            source = source._replace(form=source.form._replace(kind="integer"))
         result = _rer.analyze(source.data, settings, None if errors is None else os.fspath(errors), bar.report)
-    return Result(result, source.kind, source.pictures)
+    found = Result(result, source.form, source.values, source.pictures)
+    found._features = source.features
+    return found

@@ -31,6 +31,16 @@ def _from_tensor(value: Any, what: str) -> Array | None:
         return np.asarray(value.float()) if hasattr(value, "float") else None
 
 
+def arrow_array(column: Any) -> Array:
+    """A column of pyarrow's; what is null is NaN or None."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    array: Array = column.to_numpy(zero_copy_only=False) if not hasattr(column, "chunks") else column.to_numpy()
+    return array
+
+
 def as_array(value: Any, what: str = "X") -> Array:
     """A numpy array without a copy where that can be."""
     if value is None:
@@ -43,6 +53,8 @@ def as_array(value: Any, what: str = "X") -> Array:
         return np.asarray(value)  # a memmap too: the base class without its attributes
     if hasattr(value, "toarray"):
         raise TypeError(f"{type(value).__name__}: sparse matrices are not supported; give X.toarray()")
+    if hasattr(value, "null_count"):  # pyarrow's; those of lists are a table's business
+        return arrow_array(value)
     if hasattr(value, "__dlpack_device__"):
         array = _from_tensor(value, what)
         if array is not None:
@@ -122,7 +134,17 @@ def mapped_file(array: Array) -> tuple[str | None, int]:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
+    # pandas.NA first: it answers every comparison with itself, which is neither true nor false.
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+
+
+def missing_labels(labels: Array) -> npt.NDArray[np.bool_]:
+    """Which of an array of labels are none; what -1 means is not asked."""
+    if labels.dtype.kind == "O":
+        return np.fromiter((_is_missing(value) or value == "" for value in labels.ravel()), bool, labels.size)
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    return labels == labels.dtype.type() if labels.dtype.kind in "US" else np.zeros(labels.shape, bool)
 
 
 def _whole_numbers(present: list[int], missing: npt.NDArray[np.bool_]) -> Array:

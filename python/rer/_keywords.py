@@ -21,6 +21,7 @@ class Option(NamedTuple):
     name: str  # drop-invalid
     is_flag: bool
     default: object
+    words: tuple[str, ...]  # values that are words
 
 
 def _default(text: str, is_flag: bool) -> object:
@@ -41,6 +42,9 @@ _ACCEPTED = {
         *("features", "drop-invalid", "threads", "memory", "seed"),
     ),
     "compare": ("mode", "spreadsheet-safe"),
+    "apply": ("auto",),
+    # What still means something when a model is there already.
+    "score": ("threshold", "budget", "features", "drop-invalid", "spreadsheet-safe", "threads", "memory"),
 }
 
 
@@ -57,11 +61,10 @@ def rows_of(command: str) -> list[tuple[str, str, str, str, bool, str | None]]:
 @functools.cache
 def table(command: str = "analyze") -> dict[str, Option]:
     """The options of a command by keyword: drop_invalid."""
-    return {row[0].replace("-", "_"): Option(row[0], row[4], _default(row[2], row[4])) for row in rows_of(command)}
-
-
-# The options that still mean something when a model is there already.
-SCORE_OPTIONS = ("threshold", "budget", "features", "drop_invalid", "spreadsheet_safe", "threads", "memory")
+    return {
+        row[0].replace("-", "_"): Option(row[0], row[4], _default(row[2], row[4]), tuple(row[1].split("|")))
+        for row in rows_of(command)
+    }
 
 
 def _text(keyword: str, value: object, is_flag: bool) -> str:
@@ -103,13 +106,41 @@ def _threads(n_jobs: object) -> int:
     return 0 if jobs == -1 else jobs if jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + jobs)
 
 
+# What other packages call it; a name that is written almost so is found without.
+_ELSEWHERE = {
+    "njobs": ("n_jobs", "threads"),
+    "n_threads": ("n_jobs", "threads"),
+    "num_workers": ("n_jobs", "threads"),
+    "n_workers": ("n_jobs", "threads"),
+    "workers": ("n_jobs", "threads"),
+    "random_seed": ("random_state", "seed"),
+    "rng": ("random_state",),
+    "labels": ("y",),
+    "target": ("y",),
+    "data": ("X",),
+    "embeddings": ("X",),
+    "verbose": ("progress",),
+    "probabilities": ("pred_probs",),
+    "paths": ("images",),
+}
+
+# The parameters of each function whose options are in the table, in the order that help() shows.
+_parameters: dict[str, list[str]] = {}
+
+
+def suggestion(word: str, names: Sequence[str]) -> str:
+    """What to say of a keyword that is not there: those of `names` that it looks or sounds like, or all."""
+    meant = [name for name in _ELSEWHERE.get(word.lower(), ()) if name in names]
+    meant = meant or difflib.get_close_matches(word.lower(), names, 1)
+    return f"did you mean {' or '.join(map(repr, meant))}?" if meant else f"there are: {', '.join(names)}"
+
+
 def option_texts(
     options: Mapping[str, Any],
     n_jobs: object = None,
     random_state: object = None,
     *,
     command: str = "analyze",
-    allowed: Sequence[str] | None = None,
 ) -> dict[str, str]:
     """{"drop_invalid": True, "shrinkage": .1} -> {"drop-invalid": "yes", "shrinkage": "0.1"}."""
     texts = {}
@@ -120,12 +151,10 @@ def option_texts(
         texts["seed"] = str(_seed(random_state))
     for keyword, value in options.items():
         if keyword not in known:
-            near = difflib.get_close_matches(keyword, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise TypeError(f"there is no keyword {keyword!r}; {hint}")
-        name, is_flag, _ = known[keyword]
-        if allowed is not None and keyword not in allowed:
-            raise TypeError(f"{keyword} was decided when the model was fitted; scoring has: {', '.join(allowed)}")
+            if command == "score" and keyword in table():
+                raise TypeError(f"{keyword} was decided when the model was fitted; scoring has: {', '.join(known)}")
+            raise TypeError(f"there is no keyword {keyword!r}; {suggestion(keyword, _parameters[command])}")
+        name, is_flag, *_ = known[keyword]
         if value is None:
             continue
         if name in texts:
@@ -148,32 +177,73 @@ def show_keywords(function: _Function) -> _Function:
         if keyword not in signature.parameters
     ]
     function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    _parameters[function.__name__] = [parameter.name for parameter in shown if parameter.name != "self"]
     return function
 
 
-# Arguments that the command has as files.
-_FILES: tuple[str, ...] = ("class_embeddings", "class_names", "column", "detectors", "error_rates", "groups")
-_FILES += ("human", "ids", "images", "label_column", "pred_probs", "subsets", "texts")
+# Arguments that the command has as files, and what other words of it are here.
+_FILES: tuple[str, ...] = ("class_embeddings", "class_names", "column", "detectors", "error_rates", "groups", "human", "ids")
+_FILES += ("images", "label_column", "pred_probs", "subsets", "texts")
+_WORDS = {"save_model": "Result.save", "weights": "weights=True"}
+_COMMANDS = ("analyze", "noise", "bench", "scale", "compare", "apply")
+
+
+def _is_value(option: Option, word: str) -> bool:
+    """Whether a message's next word is what the option should be: auto, 2, P."""
+    return word in option.words or word.isupper() or word.replace(".", "", 1).isdigit()
 
 
 def _keyword_of(match: re.Match[str]) -> str:
-    keyword = match[1].replace("-", "_")
+    """--rank auto -> rank="auto", --drop-invalid -> drop_invalid=True, --ids -> ids."""
+    keyword, word = match[1].replace("-", "_"), match[2] or ""
+    rest = f" {word}" if word and word != "FILE" else ""
+    if keyword in _WORDS:
+        return _WORDS[keyword] + rest
     if keyword in _FILES:
-        return keyword
-    for command in ("analyze", "noise", "bench", "scale", "compare"):
+        return keyword + rest
+    for command in _COMMANDS:
         if option := table(command).get(keyword):
-            return f"{keyword}=True" if option.is_flag else keyword
+            if option.is_flag:
+                return f"{keyword}=True{rest}"
+            if not _is_value(option, word):
+                return keyword + rest
+            return f"{keyword}={word}" if word.isupper() or word[0].isdigit() else f'{keyword}="{word}"'
     return match[0]
 
 
+_ATTACHED = {"names": "class_names", "probabilities": "pred_probs", "embeddings": "class_embeddings"}
+# What the library calls things when it speaks to those who write commands, and what they are here.
+_SAID: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"\brer analyze --out\b"), "Result.write"),
+    (re.compile(r"\brer (analyze|score|scale|bench|compare|apply|noise)\b"), r"rer.\1"),
+    (re.compile(r"--([a-z][a-z-]*)(?: ([A-Za-z0-9.]*[A-Za-z0-9]))?"), _keyword_of),
+    (re.compile(r"^(class|predicted) (names|probabilities|embeddings):"), lambda match: f"{_ATTACHED[match[2]]}:"),
+    (re.compile(r"a file of labels, or a label column"), "y, or label_column of a table"),
+    (re.compile(r"give one name a line, "), "give one name each, "),
+    (re.compile(r"(^|but |of )features(?=:| has)"), r"\1X"),
+    (re.compile(r"(^|but |of )labels(?=:| has)"), r"\1y"),
+)
+
+
+def translated(message: str) -> str:
+    """A message of the library in the words of a Python caller."""
+    for pattern, said in _SAID:
+        message = pattern.sub(said, message)
+    return message
+
+
 @contextlib.contextmanager
-def python_messages() -> Iterator[None]:
-    """The library's messages name options as the command line does; here they become keywords."""
+def python_messages(names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """The library's messages name options and files as the command line does; here they become arguments.
+
+    names: paths of ours -> what the caller knows it as."""
     try:
         yield
     except (ValueError, OSError, MemoryError) as error:
         message = str(error)
-        translated = re.sub(r"--([a-z][a-z-]*)(?: FILE)?", _keyword_of, message)
-        if translated == message:
+        for path, name in (names or {}).items():
+            message = message.replace(path, name)
+        message = translated(message)
+        if message == str(error):
             raise
-        raise type(error)(translated) from None
+        raise type(error)(message) from None

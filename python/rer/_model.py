@@ -4,14 +4,15 @@ import os
 from typing import TYPE_CHECKING, Any, Unpack
 
 from rer import _rer
-from rer._arrays import class_values, kind_of_names
-from rer._keywords import SCORE_OPTIONS, option_texts, python_messages
+from rer._arrays import kind_of_names
+from rer._keywords import option_texts, python_messages, show_keywords
+from rer._labels import LabelForm
 from rer._progress import Bar, Progress
 from rer._result import Result
 from rer._source import make_dataset
 
 if TYPE_CHECKING:
-    from rer._arrays import Array, LabelKind
+    from rer._arrays import Array
     from rer._options import Options
 
 
@@ -31,14 +32,15 @@ class Model:
     ['cat', 'dog', 'owl']
     """
 
-    def __init__(self, model: _rer.Model, kind: "LabelKind | None" = None) -> None:
+    def __init__(self, model: _rer.Model, form: LabelForm | None = None, values: "Array | None" = None) -> None:
         self._model = model
-        self._kind: LabelKind = kind if kind is not None else kind_of_names(model.class_names())
+        self._form = form if form is not None else LabelForm(kind_of_names(model.class_names()))
+        self._values = values  # where the classes have other names
 
     @property
     def classes(self) -> "Array":
         """The labels that it knows, [C]."""
-        return class_values(self._model.class_names(), self._kind)
+        return self._values if self._values is not None else self._form.values_of(self._model.class_names())
 
     @property
     def n_features(self) -> int:
@@ -50,6 +52,7 @@ class Model:
         with python_messages():
             self._model.save(os.fspath(path))
 
+    @show_keywords
     def score(
         self,
         X: Any,
@@ -70,24 +73,38 @@ class Model:
         Of the options only threshold, budget, features, drop_invalid, spreadsheet_safe, threads and memory
         apply here.
         """
-        settings = option_texts(options, n_jobs, allowed=SCORE_OPTIONS)
+        settings = option_texts(options, n_jobs, command="score")
+        renamed = None  # the model knows its classes by their names
+        if self._values is not None and (y is not None or label_column is not None):
+            renamed = dict(zip(self._values.tolist(), self._model.class_names(), strict=True))
         source = make_dataset(
-            X, y, settings, label_column=label_column, vectors=vectors, ids=ids, images=images, texts=texts
+            *(X, y, settings),
+            label_column=label_column,
+            vectors=vectors,
+            class_names=renamed,
+            ids=ids,
+            images=images,
+            texts=texts,
         )
         with Bar(progress) as bar, python_messages():
             path = None if errors is None else os.fspath(errors)
             result = _rer.score(self._model, source.data, settings, path, bar.report)
-        return Result(result, self._kind, source.pictures)
+        form = source.form._replace(kind=self._form.kind)
+        if y is None and label_column is None:
+            form = form._replace(dtype=self._form.dtype if self._form.holder == "numpy" else None)
+        found = Result(result, form, self._values, source.pictures)
+        found._features = source.features
+        return found
 
     def __repr__(self) -> str:
         return f"<rer.Model of {len(self._model.class_names()):,} classes, {self.n_features:,} features>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._model.pack(), self._kind)
+        return _restore, (self._model.pack(), self._form, self._values)
 
 
-def _restore(content: bytes, kind: "LabelKind") -> Model:
-    return Model(_rer.unpack_model(content), kind)
+def _restore(content: bytes, form: LabelForm, values: "Array | None") -> Model:
+    return Model(_rer.unpack_model(content), form, values)
 
 
 def load(path: str | os.PathLike[str]) -> Model:

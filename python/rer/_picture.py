@@ -67,6 +67,28 @@ def png(picture: npt.NDArray[np.uint8]) -> bytes:
     )
 
 
+class Page:
+    """A report that a notebook shows in place; str() of it is the HTML."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<a report of {len(self._text):,} characters; a notebook shows it, report(path) writes it>"
+
+    def _repr_html_(self) -> str:
+        # A page of its own, so that neither's styles reach the other; as high as the window, for it scrolls itself.
+        return (
+            f'<iframe srcdoc="{html.escape(self._text, quote=True)}" title="rer report" '
+            'style="width: 100%; height: 90vh; min-height: 600px; border: 0"></iframe>'
+        )
+
+
 def image_tag(picture: npt.NDArray[Any], title: str) -> str:
     data = base64.b64encode(png(np.ascontiguousarray(picture, np.uint8))).decode()
-    return f'<img src="data:image/png;base64,{data}" height="56" title="{html.escape(title, quote=True)}">'
+    # In style: notebooks have a rule for the height of pictures, which an attribute would lose against.
+    style = "height: 64px; width: auto; max-width: none; margin: 2px; image-rendering: pixelated"
+    return f'<img src="data:image/png;base64,{data}" style="{style}" title="{html.escape(title, quote=True)}">'

@@ -1,9 +1,11 @@
 """What an analysis leaves, and the model in it."""
 
+import copy
 import html
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,20 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from rer import _rer
-from rer._arrays import Array, class_values, labels_of
+from rer._arrays import Array, feature_array, kind_of_names, labels_of
+from rer._files import folder_beside
+from rer._keep import Kept, keep, read_folder
 from rer._keywords import python_messages
-from rer._picture import histogram, image_tag
+from rer._labels import LabelForm
+from rer._picture import Page, histogram, image_tag
+from rer._plot import places, plot
 from rer._source import attach_images, attach_texts
 from rer._table import Table, need_pandas
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas
 
-    from rer._arrays import LabelKind
     from rer._model import Model
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+_PICTURED = 10  # suspects whose pictures a notebook shows
 
 # Members of a sample in C -> their dtype.
 _MEMBERS = {
@@ -63,14 +72,44 @@ class Result:
     True
     """
 
-    def __init__(self, result: _rer.Result, kind: "LabelKind", pictures: Array | None = None) -> None:
+    _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
+
+    def __init__(
+        self,
+        result: _rer.Result | Kept,
+        form: LabelForm,
+        values: Array | None = None,
+        pictures: "Array | Mapping[int, Array] | None" = None,
+    ) -> None:
         self._result = result
-        self._kind = kind
+        self._form = form
         self._pictures = pictures
         self._summary = result.summary()
-        self._names = [row[0] for row in result.classes()]
-        self._values = class_values(self._names, kind)
+        self._names = np.array([row[0] for row in result.classes()], dtype=str)
+        self._is_named = values is not None
+        self._values = values if values is not None else form.values_of(self._names.tolist())
         self._data = result.data()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.summary  # as it is now: writing takes time, too, and counts it
+        shown = self._pictures
+        if shown is not None:
+            shown = {row: shown[row] for row in self._suspects(_PICTURED).tolist()}
+        kept = keep(self._result, {name: self._column(name) for name in _MEMBERS}, self.summary)
+        return Result, (kept, self._form, self._values if self._is_named else None, shown)
+
+    def __copy__(self) -> "Result":
+        copied = Result.__new__(Result)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Result":
+        """What the library made never changes and is shared; arrays and dicts are the copy's own."""
+        copied = self.__copy__()
+        for name in ("_rows", "summary"):
+            if name in self.__dict__:
+                copied.__dict__[name] = copy.deepcopy(self.__dict__[name], memo)
+        return copied
 
     # ---- the whole data set ----
 
@@ -218,12 +257,30 @@ class Result:
         """Label of the nearest class other than the given one, [N]."""
         return labels_of(self._column("suggested"), self._values)
 
+    @cached_property
+    def _better(self) -> npt.NDArray[np.int32]:
+        """Class of the label that each row should have: another one where it is flagged or has none."""
+        self._columns("given", "suggested", "is_issue")
+        given = self._column("given")
+        return np.where(self.is_label_issue | (given < 0), self._column("suggested"), given)
+
     @property
     def suggested_label(self) -> Array:
-        """A label for each row that is flagged or has none, [N]; None for the others."""
-        self._columns("given", "suggested", "is_issue")
-        wanted = self.is_label_issue | (self._column("given") < 0)
-        return labels_of(np.where(wanted, self._column("suggested"), -1), self._values)
+        """The label that each row should have, [N]: the given one where nothing better is suggested."""
+        return labels_of(self._better, self._values)
+
+    def fixed_labels(self) -> Any:
+        """`suggested_label` as y was: a list, an array or Series of its type, with its index.
+
+        >>> import pandas, rer
+        >>> y = pandas.Series(["cat", "dog"] * 50, index=range(100, 200), dtype="category")
+        >>> X = [[1 + i % 3, i % 2 * 9, i % 5] for i in range(100)]
+        >>> y[107] = "cat"                               # it is a dog
+        >>> fixed = rer.analyze(X, y).fixed_labels()
+        >>> fixed[107], fixed.dtype == y.dtype, fixed.index.equals(y.index)
+        ('dog', True, True)
+        """
+        return self._form.hold(self.suggested_label)
 
     @property
     def issues(self) -> npt.NDArray[np.int64]:
@@ -235,22 +292,29 @@ class Result:
         rows = rows[: self._result.suspects(rows)]
         return rows[self.is_label_issue[rows]] if flagged else rows
 
+    def _labels(self, what: str, codes: Array) -> dict[str, Array]:
+        """Columns of labels: as they were given and, where the classes have names, by name."""
+        columns = {f"{what}_label": labels_of(codes, self._values)}
+        if self._is_named:
+            columns[f"{what}_name"] = labels_of(codes, self._names)
+        return columns
+
     def to_dict(self) -> dict[str, Array]:
-        """The columns of samples.csv as arrays [N]."""
+        """The columns of samples.csv as arrays [N]; the suggestion as `suggested_label` has it."""
         self._columns(*_MEMBERS)
         ids = self._data.ids()
         return {
             "index": np.arange(self.n_samples),
             **({"id": np.array(ids, dtype=object)} if ids else {}),
-            "given_label": self.given_label,
-            "predicted_label": self.predicted_label,
+            **self._labels("given", self._column("given")),
+            **self._labels("predicted", self._column("predicted")),
             "rer": self.rer,
             "mistakenness": self.mistakenness,
             "label_score": self.label_score,
             "is_label_issue": self.is_label_issue,
             "own_error": self.own_error,
             "best_other_error": self.best_other_error,
-            "suggested_label": self.suggested_label,
+            **self._labels("suggested", self._better),
             "suggestion_probability": self.suggestion_probability,
             "outlier_score": self.outlier_score,
             "is_outlier": self.is_outlier,
@@ -268,9 +332,11 @@ class Result:
         return self._result.near(row)
 
     def to_frame(self) -> "pandas.DataFrame":
-        """A pandas.DataFrame with a row for each sample and the columns of samples.csv."""
-        frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict())
-        return frame.set_index("index")
+        """A pandas.DataFrame with a row for each sample and the columns of samples.csv; the index is that of y or X."""
+        frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict()).set_index("index")
+        if self._form.index is not None:
+            frame.index = self._form.index
+        return frame
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the columns of samples.csv to a parquet file; needs pyarrow."""
@@ -279,8 +345,7 @@ class Result:
         except ImportError:
             raise ImportError("this needs pyarrow: pip install pyarrow; write() makes CSV files without it") from None
         table = pyarrow.table(self.to_dict())
-        target = os.path.abspath(path)
-        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(target)) as folder:
+        with folder_beside(path) as (folder, target):
             written = os.path.join(folder, "samples.parquet")
             pyarrow.parquet.write_table(table, written)
             os.replace(written, target)
@@ -295,12 +360,13 @@ class Result:
             {
                 "index": rows,
                 **({"id": np.array(ids, dtype=object)[rows]} if ids else {}),
-                "given_label": labels_of(self._column("given")[rows], self._values),
-                "suggested_label": labels_of(self._column("suggested")[rows], self._values),
+                **self._labels("given", self._column("given")[rows]),
+                **self._labels("suggested", self._column("suggested")[rows]),
                 "mistakenness": self.mistakenness[rows],
                 "rer": self.rer[rows],
                 "is_label_issue": self.is_label_issue[rows],
-            }
+            },
+            None if self._form.index is None else self._form.index[rows],
         )
 
     def expected_wrong(self, count: int | None = None) -> float:
@@ -317,6 +383,7 @@ class Result:
         return Table(
             {
                 "label": self._values,
+                **({"name": self._names} if self._is_named else {}),
                 "n": np.array([row[1] for row in rows], np.int64),
                 "chi": np.array([row[2] for row in rows]),
                 "noise_rate": np.array([row[3] for row in rows]),
@@ -333,10 +400,38 @@ class Result:
             {
                 "a": self._values[rows[:, 0]],
                 "b": self._values[rows[:, 1]],
+                **({"a_name": self._names[rows[:, 0]], "b_name": self._names[rows[:, 1]]} if self._is_named else {}),
                 "a_as_b": rows[:, 2],
                 "b_as_a": rows[:, 3],
             }
         )
+
+    # ---- pictures ----
+
+    def map(self, X: Any = None, *, method: str | None = None, random_state: int = 0) -> Floats:
+        """A place in the plane for each row, [N, 2]: what is alike lies together.
+
+        X: the features, where the result was read from files; else those that were analysed.
+        method: "pca", two principal directions, or "umap"; None: UMAP where umap-learn is installed, else PCA.
+        random_state: seed of UMAP, and of the rows that directions are found from where there are many.
+        """
+        features = feature_array(X) if X is not None else self._features
+        if features is None:
+            raise TypeError("the features are not in memory; give them: map(X)")
+        if len(features) != self.n_samples:
+            raise ValueError(f"X: {len(features)} rows where the result has {self.n_samples}")
+        return places(features, method, random_state)
+
+    def plot(self, charts: "str | Sequence[str] | None" = None, *, truth: Any = None, axes: Any = None) -> Any:
+        """Draws with matplotlib; returns the array of its axes.
+
+        charts: of "classes" (how many labels of each class are wrong), "reliability", "confusion" (flagged
+            labels and what they should be) and "map" (the rows in the plane, flagged ones red); None: all.
+        truth: the right labels [N], where they are known: reliability then compares what was said with what is
+            so; without them it shows how many wrong labels are expected among the most suspicious ones.
+        axes: where to draw, one for each chart.
+        """
+        return plot(self, charts, truth, axes)
 
     # ---- files ----
 
@@ -347,14 +442,29 @@ class Result:
         with python_messages():
             self._result.write(os.fspath(folder))
 
-    def report(self, path: str | os.PathLike[str], *, images: Any = None, texts: Any = None) -> None:
-        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them."""
+    def report(self, path: str | os.PathLike[str] | None = None, *, images: Any = None, texts: Any = None) -> Page | None:
+        """Writes the report, one HTML file, with a picture or text of each row as rer.analyze takes them.
+
+        Without a path nothing is written: what comes back shows the report in a notebook, as high as the window.
+        """
         with python_messages():
-            if images is not None:
-                attach_images(self._data, images)
-            if texts is not None:
-                attach_texts(self._data, texts)
-            self._result.report(os.fspath(path))
+            for attach, value in ((attach_images, images), (attach_texts, texts)):
+                if value is None:
+                    continue
+                if isinstance(self._data, Kept):
+                    raise ValueError(
+                        "a result that was pickled or loaded shows what it was made with; give images and texts to rer.analyze"
+                    )
+                attach(self._data, value)
+            if path is not None:
+                self._result.report(os.fspath(path))
+                return None
+        with tempfile.TemporaryDirectory(prefix="rer-") as folder:
+            written = os.path.join(folder, "report.html")
+            with python_messages({written: "the report"}):
+                self._result.report(written)
+            with open(written, encoding="utf-8") as file:
+                return Page(file.read())
 
     @cached_property
     def model(self) -> "Model":
@@ -363,8 +473,8 @@ class Result:
 
         model = self._result.model()
         if model is None:
-            raise ValueError("a result of scoring has no model of its own; the one that scored has it")
-        return Model(model, self._kind)
+            raise ValueError("there is no model: a result of scoring has none of its own, a folder of results holds none")
+        return Model(model, self._form._replace(index=None, name=None), self._values if self._is_named else None)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Saves the model as a safetensors file; rer.load reads it."""
@@ -379,15 +489,17 @@ class Result:
             0 if np.isnan(share) else round(share * judged)
             for share in (float(summary[name]) for name in ("noise_low", "noise_rate", "noise_high"))
         )
-        percent = f"{100 * self.noise_rate:.1f} %"
+        percent = [f"{100 * float(summary[name]):.1f}" for name in ("noise_low", "noise_rate", "noise_high")]
+        between = f"{percent[0]} to {percent[2]} %, about {n_wrong:,}"
+        labels = "label looks" if n_wrong == 1 else "labels look"
         if n_wrong == 0:
-            found = "Hardly any label looks wrong"
-        elif high == 0:  # another detector's estimate has no range
-            found = f"About {n_wrong:,} labels look wrong ({percent})"
+            found = "Hardly any label looks wrong" + (f", at most {high:,}" if high > 0 else "")
+        elif low == high or high == 0:  # another detector's estimate has no range
+            found = f"About {n_wrong:,} {labels} wrong ({percent[1]} %)"
         elif low == 0:
-            found = f"Up to {high:,} labels may be wrong (about {n_wrong:,}, {percent})"
+            found = f"Up to {high:,} labels may be wrong ({between})"
         else:
-            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} (about {n_wrong:,}, {percent})"
+            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} ({between})"
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),
@@ -402,21 +514,35 @@ class Result:
 
     def __repr__(self) -> str:
         parts = ["\n".join(self._headline())]
-        if len(suspects := self.suspects(10)) > 0:
+        if len(suspects := self.suspects(_PICTURED)) > 0:
             parts.append(f"Most suspicious:\n{suspects!r}")
         if self.notes:
             parts.append("\n".join(f"Note: {note}" for note in self.notes))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        suspects = self.suspects(10)
+        suspects = self.suspects(_PICTURED)
         text = "<br>".join(html.escape(line) for line in [*self._headline(), *(f"Note: {note}" for note in self.notes)])
-        images = ""
+        tags = []
         if self._pictures is not None:
-            images = "".join(
-                image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects
-            )
+            tags = [image_tag(self._pictures[row["index"]], f"row {row['index']}: {row['given_label']}") for row in suspects]
         return (
             f"<div><p>{text}</p>{histogram(self.rer, self.is_label_issue)}"
-            f"<div>{images}</div>{suspects._repr_html_() if len(suspects) > 0 else ''}</div>"
+            f"{suspects._html(tags) if len(suspects) > 0 else ''}</div>"
         )
+
+
+def load_result(folder: str | os.PathLike[str]) -> Result:
+    """Reads the folder that Result.write or the command wrote: all that its files hold, with their digits (float32).
+
+    >>> import numpy as np, rer, tempfile
+    >>> X, y = np.random.default_rng(0).normal(size=(90, 5)), np.arange(90) % 3
+    >>> r = rer.analyze(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     r.write(f"{folder}/out")
+    ...     again = rer.load_result(f"{folder}/out")
+    >>> again.n_issues == r.n_issues, bool((again.suggested_label == r.suggested_label).all())
+    (True, True)
+    """
+    kept = read_folder(os.fspath(folder))
+    return Result(kept, LabelForm(kind_of_names([row[0] for row in kept.classes()])))

@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rer import _rer
-from rer._arrays import Array, LabelKind, as_array, feature_array, is_path, kind_of_names, label_array, mapped_file
+from rer._arrays import Array, as_array, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
+from rer._labels import LabelForm, form_of
 from rer._tables import is_table, split_table
 
 
 class Source(NamedTuple):
     data: _rer.Dataset
-    kind: LabelKind  # what labels come back as
+    form: LabelForm  # what labels come back as
+    values: Array | None  # [C] the labels of the classes, where they have other names
     pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
+    features: Array | None = None  # [N, ...] where they are in memory
 
 
 # What is said of classes waits for the labels; from files all of it is read at once.
@@ -41,7 +44,8 @@ def attach_images(data: _rer.Dataset, images: Any) -> Array | None:
             path = os.path.join(folder, "images.txt")
             with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.writelines(os.path.abspath(image) + "\n" for image in images)
-            data.open_images(path)
+            with python_messages({path: "images"}):
+                data.open_images(path)
         return None
     array = np.ascontiguousarray(as_array(images, "images"))
     data.set_images(array)
@@ -98,13 +102,14 @@ def _open(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
     if "model" in files:
         _show_openvino()
     data = _rer.open_dataset({"features": os.fspath(X), **files}, settings)
-    kind: LabelKind | None = "text" if "class_names" in files else None
+    form = LabelForm("text") if "class_names" in files else None
     if y is not None and "labels" not in files:
         labels, kind = label_array(y)
+        form = form_of(y, kind)
         data.set_labels(labels)
     for name in files:
         said.pop(name, None)
-    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), None)
+    return Source(data, form or LabelForm(kind_of_names(data.class_names())), None, None)
 
 
 def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settings: dict[str, str]) -> Source:
@@ -116,10 +121,12 @@ def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
         raise TypeError("label_column is for tables; give the labels as y")
     features = feature_array(X)
     labels, kind = (None, None) if y is None else label_array(y)
+    index = X.index if hasattr(X, "iloc") else None  # pandas'
     path, offset = mapped_file(features)
     data = _rer.wrap_dataset(features, labels, settings, path, offset)
     pictures = features if data.picture() is not None else None
-    return Source(data, kind if kind is not None else kind_of_names(data.class_names()), pictures)
+    form = LabelForm("integer", index=index) if kind is None else form_of(y, kind, index)
+    return Source(data, form, None, pictures, features)
 
 
 def make_dataset(
@@ -136,21 +143,25 @@ def make_dataset(
     others: class_names, ids, images, texts, model, subsets, groups, pred_probs, class_embeddings; None: not given.
     """
     said = {name: value for name, value in others.items() if value is not None}
+    index = None
     if is_table(X):
         label_column, y = (y, None) if isinstance(y, str) and label_column is None else (label_column, y)
         if label_column is not None and y is not None:
             raise TypeError("the labels are given twice: as y and by label_column")
         parts = split_table(X, label_column, vectors, said)
+        index = X.index if hasattr(X, "iloc") else None
         X, y, label_column = parts.X, parts.y if y is None else y, None
         said.update(parts.columns)
         if parts.class_names is not None:
             said.setdefault("class_names", parts.class_names)
     elif vectors is not None:
-        raise TypeError("vectors is for tables: pandas, pyarrow, datasets, .parquet")
+        raise TypeError("vectors is for tables: pandas, polars, pyarrow, datasets, .parquet")
     with python_messages():
-        data, kind, pictures = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        data, form, values, pictures, features = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        if "class_names" in said:
+            values = form.values_of(data.class_names())
         for name, value in said.items():
             shown = _attach(data, name, value)
             pictures = shown if shown is not None else pictures
-            kind = "text" if name == "class_names" else kind
-    return Source(data, kind, pictures)
+    form = form if form.index is not None else form._replace(index=index)
+    return Source(data, form, values, pictures, features)

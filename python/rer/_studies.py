@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from rer import _rer
 from rer._arrays import Array, as_array, class_values, is_path, label_array
+from rer._files import folder_beside
 from rer._keywords import option_texts, python_messages, show_keywords
+from rer._labels import LabelForm
 from rer._progress import Bar, Progress
 from rer._result import Result
 from rer._source import make_dataset
@@ -66,9 +68,7 @@ class _Study:
 
     def report(self, path: Path) -> None:
         """Writes the page alone, one HTML file."""
-        target = os.path.abspath(path)
-        # Beside the target, so that the last step is a rename.
-        with tempfile.TemporaryDirectory(prefix=".rer-", dir=os.path.dirname(target)) as folder:
+        with folder_beside(path) as (folder, target):
             self.write(folder)
             os.replace(next(pathlib.Path(folder).glob("*.html")), target)
 
@@ -384,7 +384,10 @@ def compare(
     ('labels', array([1]))
     """
     settings = option_texts(options, command="compare")
-    with tempfile.TemporaryDirectory(prefix="rer-") as scratch, python_messages():
+    with (
+        tempfile.TemporaryDirectory(prefix="rer-") as scratch,
+        python_messages({os.path.join(scratch, "error rates.csv"): "error_rates", f"{scratch}/": ""}),
+    ):
         if isinstance(error_rates, Mapping):
             path = os.path.join(scratch, "error rates.csv")
             with open(path, "w", newline="", encoding="utf-8") as file:
@@ -484,5 +487,5 @@ def _likely(X: Any, given: Codes, settings: Mapping[str, str], progress: Progres
     texts = {**chosen, "detector": "confident", "seed": "0"}
     source = make_dataset(X, given, texts)
     with Bar(progress) as bar:
-        result = Result(_rer.analyze(source.data, texts, None, bar.report), "integer")
+        result = Result(_rer.analyze(source.data, texts, None, bar.report), LabelForm("integer"))
     return np.ascontiguousarray(result._column("suggested"), np.int32)

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -50,8 +50,9 @@ class Table:
     2
     """
 
-    def __init__(self, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, columns: Mapping[str, npt.NDArray[Any]], index: Any = None) -> None:
         self._columns = dict(columns)
+        self._index = index  # pandas.Index for to_frame, or None
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +72,8 @@ class Table:
         if isinstance(key, str):
             return self._columns[key]
         if isinstance(key, slice):
-            return Table({name: column[key] for name, column in self._columns.items()})
+            index = None if self._index is None else self._index[key]
+            return Table({name: column[key] for name, column in self._columns.items()}, index)
         if not -len(self) <= key < len(self):
             raise IndexError(f"row {key} of {len(self)}")
         return {name: _plain(column[key]) for name, column in self._columns.items()}
@@ -86,6 +88,8 @@ class Table:
     def to_frame(self) -> "pandas.DataFrame":
         """As a pandas.DataFrame."""
         frame: pandas.DataFrame = need_pandas().DataFrame(self._columns)
+        if self._index is not None:
+            frame.index = self._index
         return frame
 
     def _texts(self) -> list[list[str]]:
@@ -104,12 +108,17 @@ class Table:
         ]
         return "\n".join([*lines, self._more()] if self._more() else lines)
 
-    def _repr_html_(self) -> str:
+    def _html(self, pictures: Sequence[str] = ()) -> str:
+        """As HTML; pictures: a tag for each row, which comes first in it."""
         head, *rows = ([html.escape(cell) for cell in row] for row in zip(*self._texts(), strict=True))
+        shown = [[tag, *row] for tag, row in zip(pictures, rows, strict=True)] if pictures else rows
         return (
             "<table><thead><tr>"
-            + "".join(f"<th>{cell}</th>" for cell in head)
+            + "".join(f"<th>{cell}</th>" for cell in ["", *head][not pictures :])
             + "</tr></thead><tbody>"
-            + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+            + "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in shown)
             + f"</tbody></table>{self._more()}"
         )
+
+    def _repr_html_(self) -> str:
+        return self._html()

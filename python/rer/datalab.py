@@ -65,7 +65,7 @@ class RerLabelIssueManager(IssueManager):  # type: ignore[misc,unused-ignore]
             "difficulty": result.difficulty,
             "given_label": written[result.given_label],
             "predicted_label": written[result.predicted_label],
-            "suggested_label": written[result.best_other_label],
+            "suggested_label": written[result.suggested_label],
             "classes": classes,
             "confused": confused,
         }

@@ -103,6 +103,9 @@ static rer_status set_amount(const rer_option_row *row, rer_options *options, co
         return fail_value(row, text, error);
     bool percent = strcmp(rest, "%") == 0;
     bool whole = percent || value == floor(value);
+    if (*rest == 0 && value > 0 && value < 1)
+        return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is no number of labels; did you mean a share, %g%%?",
+                        row->info.name, RER_QUOTED(text), 100 * value);
     if (!is_auto && ((*rest != 0 && !percent) || !whole || value < 0 || value > (percent ? 100 : row->high)))
         return fail_value(row, text, error);
     *(double *)rer_option_member(row, options) = value;

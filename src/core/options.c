@@ -80,7 +80,7 @@ static const rer_option_row table[] = {
      OPTION_NUMBER, AT(collect), 0, 1e12},
     {{"noise", "symmetric,asymmetric,confidence", "symmetric,asymmetric,confidence", "kinds of noise to plant, or none", false, "rer bench"}, OPTION_SUBSET, AT(noise_types), 0, 0},
     {{"rates", "R,R,...", ".05,.1,.2,.3", "shares of the labels to make wrong, at most 8", false, "rer bench"}, OPTION_RATES, AT(noise_rates), 1e-9, 1},
-    {{"seeds", "N", "3", "times to plant each noise", false, "rer bench"}, OPTION_COUNT, AT(noise_seeds), 1, 1000},
+    {{"seeds", "N", "2", "times to plant each noise", false, "rer bench"}, OPTION_COUNT, AT(noise_seeds), 1, 1000},
     {{"bootstrap", "N", "1000", "resamples for the intervals of differences in AUROC; 0: none", false, "rer bench"}, OPTION_COUNT, AT(bootstrap), 0, 100000},
     {{"mode", "auto|samples|labels|datasets", "auto", "same samples; other labels; different data sets", false, "rer compare"},
      OPTION_CHOICE, AT(comparison), 0, 0},

@@ -281,7 +281,7 @@ static rer_status ask_near(rer_near *near, const rer_witnesses *witnesses, const
     rer_tensors_add(task, "row", RER_I64, RER_SHAPE(near->count), near->row);
     rer_tensors_add(task, "x", RER_F32, RER_SHAPE(near->count, near->D), near->x);
     rer_tensors_add(task, "class", RER_I32, RER_SHAPE(near->count, near->slots), near->class);
-    status = ask(&collected, task, false, take_near, error);
+    status = ask(&collected, task, true, take_near, error);
     free(doubted);
     rer_tensors_free(task);
     return status;

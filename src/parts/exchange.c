@@ -264,11 +264,45 @@ static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, rer_
     return status;
 }
 
+/* Lists of the nearest rows, of an answer: for near->count places, whatever row and class they are of. */
+static void get_near(rer_near *near, rer_tensors *tensors)
+{
+    int64_t bytes = 0, trusted = 0;
+    near->slots = 1;
+    near->list = rer_exchange_list(tensors, "list", RER_U8, &bytes);
+    near->trusted = rer_exchange_list(tensors, "trusted", RER_F32, &trusted);
+    near->count = trusted / RER_NEAR;
+    if (near->count * RER_NEAR != trusted || near->count * RER_NEAR_KEPT * (int64_t)sizeof *near->list != bytes)
+        rer_tensors_fail(tensors, "its lists of rows have other lengths");
+}
+
+static rer_status merge_near(rer_tensors *out, rer_near *left, rer_tensors *left_in, rer_tensors *right_in,
+                             rer_error *error)
+{
+    rer_near right = {0};
+    get_near(left, left_in);
+    get_near(&right, right_in);
+    double rows = rer_tensors_number(left_in, "rows") + rer_tensors_number(right_in, "rows");
+    rer_status status = status_of_both(left_in, right_in, error);
+    if (status == RER_OK && left->count != right.count)
+        status = fail_merge(error);
+    if (status == RER_OK) {
+        int64_t bytes = left->count * RER_NEAR_KEPT * (int64_t)sizeof *left->list;
+        rer_near_merge(left, right.list, right.trusted);
+        rer_tensors_set_number(out, "rows", rows);
+        rer_tensors_add(out, "list", RER_U8, RER_SHAPE(bytes), left->list);
+        rer_tensors_add(out, "trusted", RER_F32, RER_SHAPE(left->count * RER_NEAR), left->trusted);
+    }
+    rer_near_free(&right);
+    return status;
+}
+
 rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left, const rer_message *right,
                           rer_error *error)
 {
     rer_sums_answer sums = {0};
     rer_scatter_answer scatter = {0};
+    rer_near near = {0};
     rer_error_clear(error);
     rer_tensors *a = rer_exchange_read(left->data, left->size, "a part's answer");
     rer_tensors *b = rer_exchange_read(right->data, right->size, "a part's answer"), *out = NULL;
@@ -280,6 +314,8 @@ rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left,
             status = merge_sums(out, &sums, a, b, error);
         else if (rer_exchange_is(a, RER_STAGE_SCATTER) && rer_exchange_is(b, RER_STAGE_SCATTER))
             status = merge_scatter(out, &scatter, a, b, error);
+        else if (rer_exchange_is(a, RER_STAGE_NEAR) && rer_exchange_is(b, RER_STAGE_NEAR))
+            status = merge_near(out, &near, a, b, error);
         else
             status = rer_fail(error, RER_BAD_USAGE, "answers of the stages '%.20s' and '%.20s' are not to be merged",
                               stage, other);
@@ -288,6 +324,7 @@ rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left,
         status = rer_tensors_pack(out, merged, size, error);
     rer_sums_answer_free(&sums);
     rer_scatter_answer_free(&scatter);
+    rer_near_free(&near);
     rer_tensors_free(a);
     rer_tensors_free(b);
     rer_tensors_free(out);

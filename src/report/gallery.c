@@ -222,7 +222,7 @@ static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t ro
                                      texts ? room / 4 * 3 : room, run->pool, error);
     if (status == RER_OK && texts)
         status = read_texts(gallery, data, pictures ? room / 4 : room, error);
-    if (status == RER_OK && !pictures && !texts)
+    if (status == RER_OK && !pictures && !texts && !rer_dataset_is_apart(data))
         status = rer_gallery_bars(gallery, run, error);
     return status;
 }
@@ -241,7 +241,7 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
         status = choose_samples(&made, result, error);
     if (status == RER_OK)
         status = choose_outliers(&made, result, error);
-    if (status == RER_OK)
+    if (status == RER_OK && !rer_dataset_is_apart(data)) /* which are chosen by what is in the rows */
         status = rer_gallery_examples(&made, result, &run, error);
     if (status == RER_OK)
         status = collect_rows(&made, result->N, error);

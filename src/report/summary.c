@@ -47,6 +47,7 @@ static void put_settings(rer_json *json, const rer_result *result)
     }
     rer_json_fields(json, RER_FIELDS(chosen), &result->summary);
     rer_json_integer(json, "seed", result->options.seed);
+    rer_json_text(json, "kernels", rer_kernels_in_use());
 }
 
 static void put_findings(rer_json *json, const rer_summary *summary)

@@ -47,6 +47,12 @@ rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_ar
 rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
                                    rer_error *error);
 
+/* Whether the rows lie elsewhere, where none can be read from here. */
+static inline bool rer_dataset_is_apart(const rer_dataset *data)
+{
+    return data->parts.ask != NULL;
+}
+
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */

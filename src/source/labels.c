@@ -125,9 +125,9 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Sorts the names [U] and drops those that mean "no label"; returns how many are left. */
-static int64_t sort_names(named *names, int64_t count)
+static int64_t sort_names(named *names, int64_t count, bool *drops_minus_one)
 {
-    int64_t kept = 0, negative = 0, minus_one = -1;
+    int64_t kept = 0, negative = 0, signs = 0, minus_one = -1;
     bool integers = true;
     for (int64_t i = 0; i < count; i++)
         if (names[i].name[0] != 0)
@@ -135,10 +135,13 @@ static int64_t sort_names(named *names, int64_t count)
     for (int64_t i = 0; i < kept; i++) {
         integers = integers && is_integer(names[i].name);
         negative += names[i].name[0] == '-';
+        signs += strcmp(names[i].name, "0") == 0 || strcmp(names[i].name, "1") == 0;
         if (strcmp(names[i].name, "-1") == 0)
             minus_one = i;
     }
-    if (integers && minus_one >= 0 && negative == 1 && kept >= 3)
+    bool are_signs = kept - signs == 1; /* -1, 0, 1, or two of them */
+    *drops_minus_one = integers && minus_one >= 0 && negative == 1 && kept >= 3 && !are_signs;
+    if (*drops_minus_one)
         names[minus_one] = names[--kept];
     qsort(names, (size_t)kept, sizeof *names, integers ? by_value : by_bytes);
     return kept;
@@ -161,7 +164,8 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
         names[i] = (named){rer_text(distinct_names, i), (int32_t)i};
         class_of[i] = -1;
     }
-    int64_t C = sort_names(names, U);
+    bool drops_minus_one = false;
+    int64_t C = sort_names(names, U, &drops_minus_one);
     for (int64_t c = 0; c < C && status == RER_OK; c++) {
         class_of[names[c].number] = (int32_t)c;
         status = rer_texts_add(&sorted, names[c].name, (int64_t)strlen(names[c].name), error);
@@ -171,7 +175,8 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
     for (int64_t i = 0; i < N; i++)
         if (codes[i] >= 0)
             codes[i] = class_of[codes[i]];
-    *labels = (rer_labels){.N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts};
+    *labels = (rer_labels){
+        .N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts, .drops_minus_one = drops_minus_one};
     sorted.texts = (rer_texts){0};
 done:
     rer_texts_free(&sorted.texts);

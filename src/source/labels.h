@@ -1,6 +1,6 @@
 /* Labels as the user wrote them -> class numbers 0..C-1, in sorted order (integers by value, texts
  * by bytes). No label: an empty text, or -1 where it is the only negative integer and at least two
- * other labels are there (so that the classes -1 and 1 just work). */
+ * other labels are there, unless they are 0 and 1 (so that -1 and 1, and -1, 0 and 1, are classes). */
 #pragma once
 
 #include "source/array.h"
@@ -9,9 +9,10 @@ typedef struct rer_labels {
     char *source; /* the file they come from, for messages; may be NULL */
     int64_t N;
     int32_t C;
-    int32_t *codes;   /* [N], -1: no label */
-    rer_texts names;  /* [C] */
-    rer_texts values; /* [C] as in the file, where other names were given; else count 0 */
+    int32_t *codes;       /* [N], -1: no label */
+    rer_texts names;      /* [C] */
+    rer_texts values;     /* [C] as in the file, where other names were given; else count 0 */
+    bool drops_minus_one; /* -1 was there and meant: no label */
 } rer_labels;
 
 /* How a class is written in the file of labels. */

@@ -52,7 +52,7 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
                                  rer_error *error)
 {
     const rer_array *array = &data->features;
-    if (data->parts.ask != NULL)
+    if (rer_dataset_is_apart(data))
         return rer_fail(error, RER_BAD_USAGE,
                         "the rows lie elsewhere, in parts, and cannot be read here; only the analysis itself (by the "
                         "reconstructor centroid, without details) can do without");

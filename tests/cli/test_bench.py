@@ -296,8 +296,9 @@ class Bench(CliCase):
             pass
         os.close(master)
         self.assertEqual(done.wait(), 0)
-        shares = [int(share) for share in re.findall(rb"comparing: +(\d+) %", text)]
+        shares = [int(share) for share in re.findall(rb"comparing, \d+ (?:s|min) in all: +(\d+) %", text)]
         self.assertEqual(shares, sorted(shares))
+        self.assertTrue(shares)
         self.assertRegex(text, rb"about \d+ s left")
 
 

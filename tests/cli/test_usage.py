@@ -1,4 +1,7 @@
 """Arguments: what is accepted, what is refused with exit code 2, and what --help says."""
+import os
+import platform
+import re
 import unittest
 
 from cli_case import CliCase
@@ -17,11 +20,27 @@ class Usage(CliCase):
         self.assertEqual(text.count("rer analyze"), 3)  # usage and two examples
 
     def test_top_level(self):
-        self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+\n\Z")
+        self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+ \(\w+, OpenBLAS \w+\)\n\Z")
         self.assertIn("rer analyze", self.rer("--help").out)
         self.assertIn("--help", self.rer(code=2).err)
         self.assertIn("did you mean analyze?", self.rer("analyse", code=2).err)
         self.assertNotIn("did you mean", self.rer("frobnicate", code=2).err)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "one set of kernels elsewhere")
+    def test_kernels_follow_what_the_processor_can_do(self):
+        """And not its model, which may be younger than the library: here that of the machine plays no part."""
+        flags = set(re.search(r"^flags\s*:(.*)$", open("/proc/cpuinfo").read(), re.M).group(1).split())
+        wide = {"avx512f", "avx512vl", "avx512dq", "avx512bw"} <= flags
+        fast = {"avx2", "fma"} <= flags
+        vectors = "avx512" * wide + "vnni" * (wide and "avx512_vnni" in flags) or "avx2" * fast or "baseline"
+        said = {**os.environ, "OPENBLAS_CORETYPE": ""}
+        del said["OPENBLAS_CORETYPE"]
+        named = re.search(r"\((\w+), OpenBLAS (\w+)\)", self.rer("--version", env=said).out)
+        self.assertEqual(named.group(1), vectors)
+        if fast:
+            self.assertEqual(named.group(2).lower(), "skylakex" if wide else "haswell")
+            said["OPENBLAS_CORETYPE"] = "Prescott"  # whoever asks for others gets them
+            self.assertIn("OpenBLAS Prescott", self.rer("--version", env=said).out)
 
     def test_wrong_options(self):
         def fails(*arguments):

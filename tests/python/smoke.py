@@ -1,6 +1,7 @@
 """The installed wheel with numpy alone: find a mistake, look, save, load, score; threads; messages."""
 import importlib.metadata
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -42,6 +43,10 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
+for words in ([pathlib.Path(sys.executable).parent / "rer"], [sys.executable, "-m", "rer"]):  # the command comes along
+    said = subprocess.run([*words, "--version"], capture_output=True, text=True, check=True).stdout
+    assert said.split()[:2] == ["rer", rer.__version__], said
+assert (rer.apply(y, r, auto=.9) != y).sum() == 1 and r.map(method="pca").shape == (600, 2) and "<iframe" in r.report()._repr_html_()
 try:
     rer.analyze(X * np.nan, y)
 except ValueError as error:

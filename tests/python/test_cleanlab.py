@@ -1,12 +1,17 @@
 """The drop-in functions beside the real ones, and the issue manager in a real Datalab."""
+import importlib
 import inspect
 
 import cleanlab
+import cleanlab.dataset
 import numpy as np
+import pandas
 import pytest
 from cleanlab.filter import find_label_issues
 from cleanlab.rank import get_label_quality_scores
+from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_predict
 
 import rer
@@ -31,17 +36,147 @@ def noisy():
     return X, given, given != y, probabilities
 
 
-@pytest.mark.parametrize("ours, theirs", [(rer.find_label_issues, find_label_issues),
-                                          (rer.get_label_quality_scores, get_label_quality_scores)])
-def test_same_arguments(ours, theirs):
-    """Every call that works there works here once features are named; order and defaults too."""
+NAMES = [("filter", name) for name in rer.filter.__all__] + [("rank", name) for name in rer.rank.__all__] + [
+    ("dataset", name) for name in rer.dataset.__all__]
+
+
+@pytest.mark.parametrize("module, name", NAMES)
+def test_same_arguments(module, name):
+    """Every call that works there works here; order and defaults too."""
+    ours, theirs = (getattr(importlib.import_module(f"{package}.{module}"), name) for package in ("rer", "cleanlab"))
     here, there = inspect.signature(ours).parameters, inspect.signature(theirs).parameters
     kept = [name for name in here if name in there]
     assert kept == list(there)
     for name, parameter in there.items():
         assert here[name].kind == parameter.kind
-        if name != "pred_probs":  # which nobody needs here
+        if name not in ("pred_probs", "rank_by_kwargs"):  # where there are features, nobody needs the one; {} is None
             assert here[name].default == parameter.default
+
+
+def random_case(seed):
+    """Labels and probabilities that agree with most of them; many classes, few rows, halves to be rounded."""
+    random = np.random.default_rng(seed)
+    classes = int(random.integers(2, 20))
+    n = int(random.integers(3 * classes, 400))
+    y = np.concatenate([np.arange(classes), random.integers(0, classes, n - classes)])
+    p = random.dirichlet(np.full(classes, .3 if seed % 2 else 1), n)
+    right = random.random(n) < .8
+    p[right] = .5 * p[right] + .5 * np.eye(classes)[y[right]]
+    return y, p
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(12))
+def test_probabilities_alone_are_cleanlab_s(seed):
+    y, p = random_case(seed)
+    for filter_by in FILTERS:
+        for options in ({}, {"frac_noise": .5}, {"min_examples_per_class": 5}, {"min_examples_per_class": 0}):
+            np.testing.assert_array_equal(rer.find_label_issues(y, p, filter_by=filter_by, **options),
+                                          find_label_issues(y, p, filter_by=filter_by, n_jobs=1, **options))
+    counts = np.bincount(y) // 3
+    np.testing.assert_array_equal(
+        rer.find_label_issues(y, p, filter_by="prune_by_class", num_to_remove_per_class=counts),
+        find_label_issues(y, p, filter_by="prune_by_class", num_to_remove_per_class=counts, n_jobs=1))
+    joint = cleanlab.count.compute_confident_joint(y, p)
+    np.testing.assert_array_equal(rer.find_label_issues(y, p, confident_joint=joint), find_label_issues(y, p, n_jobs=1))
+    for rank in RANKS:
+        for adjust in (False, True) if rank != "confidence_weighted_entropy" else (False,):
+            np.testing.assert_allclose(rer.get_label_quality_scores(y, p, method=rank, adjust_pred_probs=adjust),
+                                       get_label_quality_scores(y, p, method=rank, adjust_pred_probs=adjust), rtol=1e-12)
+        np.testing.assert_array_equal(rer.find_label_issues(y, p, return_indices_ranked_by=rank),
+                                      find_label_issues(y, p, return_indices_ranked_by=rank, n_jobs=1))
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_dataset_health_is_cleanlab_s(asymmetric):
+    for seed in range(6):
+        y, p = random_case(seed)
+        names = [f"class {c}" for c in range(p.shape[1])]
+        ours, theirs = (module.health_summary(y, p, class_names=names, asymmetric=asymmetric, verbose=False)
+                        for module in (rer.dataset, cleanlab.dataset))
+        assert ours.keys() == theirs.keys()
+        assert ours["overall_label_health_score"] == theirs["overall_label_health_score"]
+        np.testing.assert_allclose(ours["joint"], theirs["joint"], atol=1e-15)
+        for table, key in (("classes_by_label_quality", ["Label Quality Score", "Class Index"]),
+                           ("overlapping_classes", ["Joint Probability", "Class Index A", "Class Index B"])):
+            assert ours[table].columns.tolist() == theirs[table].columns.tolist()
+            pandas.testing.assert_frame_equal(*(frame[table].round(12).sort_values(key, ignore_index=True)
+                                                for frame in (ours, theirs)), check_dtype=False)
+        joint = cleanlab.count.compute_confident_joint(y, p, calibrate=False)
+        assert rer.dataset.overall_label_health_score(y, confident_joint=joint, verbose=False) == pytest.approx(
+            cleanlab.dataset.overall_label_health_score(y, confident_joint=joint, verbose=False))
+
+
+def image_tutorial(lib, labels, pred_probs):
+    """Rank the issues, look at the first; then the worst by a score of one's own."""
+    ranked = lib.filter.find_label_issues(labels, pred_probs, return_indices_ranked_by="self_confidence")
+    scores = lib.rank.get_label_quality_scores(labels, pred_probs)
+    return ranked, lib.rank.find_top_issues(scores, top=20), scores
+
+
+def health_tutorial(lib, labels, pred_probs):
+    """What is the state of the labels, and which classes overlap?"""
+    summary = lib.dataset.health_summary(labels, pred_probs, class_names=[str(c) for c in range(10)])
+    pairs = lib.dataset.find_overlapping_classes(joint=summary["joint"], num_examples=len(labels))
+    return (summary["overall_label_health_score"], summary["joint"],
+            summary["classes_by_label_quality"]["Class Index"].to_numpy()[:3], pairs["Joint Probability"].to_numpy())
+
+
+def ranking_tutorial(lib, labels, pred_probs):
+    """A mask by one filter, ordered by another score."""
+    mask = lib.filter.find_label_issues(labels=labels, pred_probs=pred_probs, filter_by="both")
+    order = lib.rank.order_label_issues(mask, labels, pred_probs, rank_by="normalized_margin")
+    entropy = lib.rank.get_confidence_weighted_entropy_for_each_label(labels, pred_probs)
+    return mask, order, entropy, lib.filter.find_predicted_neq_given(labels, pred_probs)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tutorial", [image_tutorial, health_tutorial, ranking_tutorial])
+def test_tutorials_with_the_import_changed(tutorial, capsys):
+    """The calls of cleanlab's tutorials on images, on the health of a data set, and on ranking."""
+    X, y = load_digits(return_X_y=True)
+    labels = rer.noise(y, rate=.08, random_state=1).labels
+    pred_probs = cross_val_predict(LogisticRegression(max_iter=300), X / 16, labels, cv=3, method="predict_proba")
+    for ours, theirs in zip(tutorial(rer, labels, pred_probs), tutorial(cleanlab, labels, pred_probs), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-15)
+    capsys.readouterr()
+
+
+def test_probabilities_with_other_labels():
+    """Texts, gaps, classes that are absent: as far as cleanlab goes its answers, and beyond."""
+    y, p = random_case(3)
+    expected = rer.find_label_issues(y, p)
+    names = np.array([f"{c:02}" for c in range(p.shape[1])])
+    np.testing.assert_array_equal(rer.find_label_issues(names[y], p), expected)
+    gaps = np.append(y, [-1, -1])
+    more = np.vstack([p, p[:2]])
+    np.testing.assert_array_equal(rer.find_label_issues(gaps, more), np.append(expected, [False, False]))
+    scores = rer.get_label_quality_scores(gaps, more)
+    assert np.isnan(scores[-2:]).all() and scores[:-2].tolist() == p[np.arange(len(y)), y].tolist()
+    absent = y != 1
+    np.testing.assert_array_equal(rer.find_label_issues(y[absent], p[absent]),
+                                  find_label_issues(y[absent], p[absent], n_jobs=1))
+
+
+def test_both_are_pooled(noisy):
+    """Two kinds of evidence, each with errors of its own, find more together; by every score."""
+    X, given, wrong, probabilities = noisy
+    random = np.random.default_rng(0)
+    weak = probabilities ** .3 * random.uniform(.3, 1, probabilities.shape)  # as another model's would be
+    weak /= weak.sum(axis=1, keepdims=True)
+    half = X[:, :6]
+    for method in RANKS:
+        areas = [roc_auc_score(~wrong, rer.get_label_quality_scores(given, method=method, **evidence))
+                 for evidence in ({"features": half, "pred_probs": weak}, {"features": half}, {"pred_probs": weak})]
+        assert areas[0] > max(areas[1:]), (method, areas)
+        scores = rer.get_label_quality_scores(given, weak, features=half, method=method)
+        ranked = rer.find_label_issues(given, weak, features=half, return_indices_ranked_by=method)
+        assert 0 <= scores.min() and scores.max() <= 1 and (np.diff(scores[ranked]) >= 0).all()
+    health = rer.dataset.health_summary(given, weak, features=half, verbose=False)
+    assert health["joint"].sum() == pytest.approx(1)
+    assert health["overall_label_health_score"] == pytest.approx(
+        1 - rer.analyze(half, given, pred_probs=weak).mistakenness.mean())
+    assert health["overall_label_health_score"] == pytest.approx((~wrong).mean(), abs=.05)
 
 
 @pytest.mark.parametrize("filter_by", FILTERS)
@@ -95,9 +230,16 @@ def test_how_many(noisy):
 
 def test_refused(noisy):
     X, given, _, probabilities = noisy
-    for wrong in ({}, {"pred_probs": probabilities}):
-        with pytest.raises(TypeError, match="features are needed"):
-            rer.find_label_issues(given, **wrong)
+    with pytest.raises(TypeError, match="features or pred_probs are needed"):
+        rer.find_label_issues(given)
+    with pytest.raises(TypeError, match="budget is an option of rer.analyze, which needs features"):
+        rer.find_label_issues(given, probabilities, budget=9)
+    for wrong, message in ((2 * probabilities, r"row \d+, column \d is .*0..1"), (probabilities[:, :3], "3 columns for 4"),
+                           (probabilities[:-1], r"shape \(1199, 4\) for 1200 labels")):
+        with pytest.raises(ValueError, match=message):
+            rer.get_label_quality_scores(given, wrong)
+    with pytest.raises(ValueError, match="num_to_remove_per_class is for"):
+        rer.find_label_issues(given, probabilities, filter_by="confident_learning", num_to_remove_per_class=[1] * 4)
     for wrong in ({"multi_label": True}, {"frac_noise": 2}, {"filter_by": "x"}, {"return_indices_ranked_by": "x"},
                   {"num_to_remove_per_class": [1]}):
         with pytest.raises(ValueError):
@@ -117,7 +259,7 @@ def test_datalab(noisy, capsys):
     np.testing.assert_allclose(issues["rer_label_score"], result.label_score)
     info = lab.get_info("rer_label")
     assert list(info["given_label"]) == names.tolist()
-    assert list(info["suggested_label"]) == result.best_other_label.tolist()
+    assert list(info["suggested_label"]) == result.suggested_label.tolist()
     summary = lab.get_issue_summary("rer_label")
     assert summary["num_issues"].tolist() == [result.n_issues]
     capsys.readouterr()

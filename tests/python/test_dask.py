@@ -51,10 +51,89 @@ def data():
     return X, y, rer.analyze(X, y)
 
 
-@pytest.mark.parametrize("chunks", [(1024, 20), (4096, 20), (1000, 20), (777, 7), (5500, 20), (30, 20), (3000, 3)])
-def test_any_chunks(data, chunks):
+@pytest.mark.parametrize("joined", [0, 32 << 20])
+@pytest.mark.parametrize("chunks", [(1024, 20), (4096, 20), (1000, 20), (777, 7), (5500, 20), (30, 20), (3000, 3),
+                                    ((1, 2047, 0, 3000, 452), 20)])
+def test_any_chunks(data, chunks, joined, monkeypatch):
     X, y, expected = data
+    monkeypatch.setattr(rer.dask, "_JOINED", joined)  # 0: no two pieces are taken together
     check_same(rer.dask.analyze(da.from_array(X, chunks=chunks), y), expected)
+
+
+@pytest.mark.parametrize("row_bytes", [4, 2048, 1 << 20])
+def test_pieces_cover_every_row_once(row_bytes):
+    random = np.random.default_rng(0)
+    for _ in range(200):
+        sizes = random.integers(0, random.choice([3, 50, 1500, 6000]), random.integers(1, 30)).tolist()
+        sizes[-1] += 1
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        pieces = rer.dask._pieces(sizes, row_bytes)
+        rows = [row for piece in pieces for chunk, a, b in piece.slices for row in range(starts[chunk] + a, starts[chunk] + b)]
+        assert rows == list(range(sum(sizes)))
+        for piece in pieces:
+            assert piece.first % 1024 == 0 and sum(b - a for _, a, b in piece.slices) == piece.end - piece.first
+            assert all(0 <= a < b <= sizes[chunk] for chunk, a, b in piece.slices)
+            large = (piece.end - piece.first) * row_bytes > 32 << 20
+            assert not large or len(piece.slices) == 1 or piece.end - piece.first <= 1024, "little is copied together"
+
+
+def test_rows_beside_each_other(data):
+    """What parts cannot have is done from a file, with the result of one machine."""
+    X, y, _ = data
+    chunked = da.from_array(X, chunks=(1000, 7))
+    groups = np.arange(5500) // 3
+    probabilities = np.full((5500, 5), .1)
+    probabilities[np.arange(5500), y] = .6
+    for options in ({"groups": groups}, {"groups": "duplicates"}, {"duplicates": 5.}, {"reconstructor": "subspace"},
+                    {"pred_probs": probabilities}, {"detector": "knn"}, {"subsets": np.arange(5500) % 2}):
+        there = {name: da.from_array(value, chunks=(2000, *value.shape[1:])) if isinstance(value, np.ndarray) else value
+                 for name, value in options.items()}
+        check_same(rer.dask.analyze(chunked, y, **there), rer.analyze(X, y, **options))
+    result = rer.dask.analyze(chunked, y, duplicates=5.)
+    np.testing.assert_array_equal(result.duplicate_group, rer.analyze(X, y, duplicates=5.).duplicate_group)
+
+
+def test_frame_with_a_label_column(data):
+    X, y, _ = data
+    frame = pandas.DataFrame(X, columns=[f"f{i}" for i in range(20)], index=np.arange(5500) + 7)
+    frame["kind"], frame["file"], frame["video"] = np.array(list("abcde "))[y], frame.index.map(str), frame.index // 3
+    frame.loc[y < 0, "kind"] = None
+    there = dd.from_pandas(frame, npartitions=4)
+    expected = rer.analyze(frame, "kind", ids="file", groups="video")
+    check_same(rer.dask.analyze(there, "kind", ids="file", groups="video"), expected)
+    plain = rer.dask.analyze(there.drop(columns="video"), label_column="kind", ids="file")
+    check_same(plain, rer.analyze(frame.drop(columns="video"), "kind", ids="file"))
+    assert plain.to_frame().index.equals(frame.index) and plain.to_frame()["id"].iloc[3] == "10"
+    with pytest.raises(ValueError, match="no column 'label'.*'f0'"):
+        rer.dask.analyze(there, "label")
+    with pytest.raises(TypeError, match="'file' is not numeric"):
+        rer.dask.analyze(there, "kind")
+
+
+def test_progress(data):
+    X, y, expected = data
+    calls = []
+    check_same(rer.dask.analyze(da.from_array(X, chunks=(500, 20)), y, progress=lambda *said: calls.append(said)), expected)
+    assert [stage for stage, _ in calls[:1]] == ["class sums"] and {stage for stage, _ in calls} == {
+        "class sums", "scatter", "scores", "near rows"}
+    shares = [share for _, share in calls]
+    assert shares == sorted(shares) and shares[-1] == 1
+
+    def stop(stage, share):
+        raise RuntimeError("enough")
+    with pytest.raises(RuntimeError, match="enough"):
+        rer.dask.analyze(da.from_array(X, chunks=(500, 20)), y, progress=stop)
+
+
+def test_searches_that_are_cut(data, monkeypatch):
+    """Where a worker has no room for all rows that ask, they ask some at a time."""
+    X, y, expected = data
+    asked = []
+    monkeypatch.setattr(rer.dask._Threads, "room", 8 * 50_000)
+    cut = rer.dask.split_task
+    monkeypatch.setattr(rer.dask, "split_task", lambda task, room: asked.append(cut(task, room)) or asked[-1])
+    check_same(rer.dask.analyze(da.from_array(X, chunks=(1500, 20)), y), expected)
+    assert len(asked) == 1 and len(asked[0]) > 5 and max(map(len, asked[0])) < 60_000
 
 
 @pytest.mark.parametrize("options", [{"normalize": "minmax"}, {"normalize": "none"}, {"shrinkage": .2, "budget": 50},
@@ -78,7 +157,7 @@ def test_dtypes_labels_and_frames(data):
     unknown = da.concatenate([da.from_array(X, chunks=(3000, 20))])
     check_same(rer.dask.analyze(unknown[unknown[:, 0] > -np.inf], y), expected)
     named = rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), y, class_names=list("vwxyz"), ids=range(5500))
-    assert named.suspects(1)[0]["given_label"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
+    assert named.suspects(1)[0]["given_name"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
 
 
 def test_invalid_rows_and_errors(data):
@@ -89,7 +168,7 @@ def test_invalid_rows_and_errors(data):
     check_same(rer.dask.analyze(chunked, y, drop_invalid=True), rer.analyze(broken, y, drop_invalid=True))
     with pytest.raises(ValueError, match=r"row (5|4000|5499), column 3 is NaN.*drop_invalid=True"):
         rer.dask.analyze(chunked, y)
-    with pytest.raises(ValueError, match="reconstructor subspace"):
+    with pytest.raises(ValueError, match=r"^(X|features): row 5, column 3 is NaN"):  # no temporary path shows
         rer.dask.analyze(chunked, y, reconstructor="subspace")
     with pytest.raises(ValueError, match="labels but 5500 rows"):
         rer.dask.analyze(chunked, y[:-1])
@@ -109,8 +188,16 @@ def test_model_of_the_cluster_is_a_model(data, tmp_path):
                                   expected.model.score(X[:50]).rer)
     result.to_parquet(tmp_path / "samples.parquet")
     assert len(pandas.read_parquet(tmp_path / "samples.parquet")) == 5500
-    with pytest.raises(ValueError, match="the rows lie elsewhere"):
-        result.write(tmp_path / "out")  # the report would show rows
+    result.write(tmp_path / "out")  # the report shows no bars: the rows are not here
+    written = rer.load_result(tmp_path / "out")
+    np.testing.assert_array_equal(written.mistakenness.astype("f4"), expected.mistakenness.astype("f4"))
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    expected.report(tmp_path / "here.html")
+    assert '"bars":null' in page and '"bars":null' not in (tmp_path / "here.html").read_text(encoding="utf-8")
+    texts = [f"this is text {row}" for row in range(5500)]
+    told = rer.dask.analyze(da.from_array(X, chunks=(1000, 20)), y, texts=texts)
+    told.report(tmp_path / "told.html")
+    assert f"this is text {told.suspects(1)[0]['index']}" in (tmp_path / "told.html").read_text(encoding="utf-8")
 
 
 def test_processes(data, client):
@@ -141,6 +228,22 @@ def test_a_worker_is_killed_in_the_middle(data, client):
     thread.join()
     assert killed
     check_same(result, expected)
+
+
+def test_every_worker_is_killed(data, client):
+    """What was sent to them is gone with them, and is sent again."""
+    X, y, expected = data
+    chunked = da.from_array(X, chunks=(500, 20)).map_blocks(slow_block, dtype=X.dtype)
+    stages = []
+
+    def kill(stage, share):
+        if stage not in stages:
+            stages.append(stage)
+            for victim in client.run(os.getpid).values():
+                os.kill(victim, signal.SIGKILL)
+
+    check_same(rer.dask.analyze(chunked, y, progress=kill), expected)
+    assert len(stages) == 4
 
 
 def make_rows(start, rows, features):

@@ -47,8 +47,14 @@ def test_pure_part(data):
     assert (text["samples"], text["flagged"]) == (119, 3)
     assert text["difficulty"] == round(expected.difficulty, 4) and "cat" in text["hardest"]
     assert all(isinstance(value, (int, float, str)) for value in text.values()), "the App shows plain values"
-    only, _ = findings.difficulty(embeddings, names)
-    assert only == {"rer": fields["rer"]}
+    groups = [row // 2 for row in range(120)]
+    kept = [row for row in range(120) if row != 50]
+    together = rer.analyze(X[kept], np.array([names[row] for row in kept], dtype=object), groups=[groups[row] for row in kept])
+    grouped = findings.label_mistakes(embeddings, names, groups)[0]["mistakenness"]
+    np.testing.assert_array_equal([np.nan if grouped[row] is None else grouped[row] for row in kept], together.mistakenness)
+    nested = [[1, 2], None, [], [3]]
+    assert findings.flatten(nested) == ([1, 2, 3], [0, 0, 3]) and findings.unflatten("abc", nested) == [["a", "b"], None, [], ["c"]]
+    assert findings.FIELDS["mistakenness"] != "mistakenness", "that is the Brain's"
     assert findings.label_mistakes(embeddings, names, budget="10")[2]["flagged"] == 10
     with pytest.raises(ValueError, match="no sample has an embedding"):
         findings.label_mistakes([None, None], ["a", "b"])
@@ -58,6 +64,24 @@ def test_manifest():
     text = (PLUGIN / "fiftyone.yml").read_text()
     assert re.search(r"^name: .*@rer/labels", text, re.M) and "find_label_mistakes" in text and "difficulty" in text
     assert f"version: {rer.__version__}" in text
+
+
+def check_detections(dataset, run, X, names):
+    """Two patches in each of 60 samples; one sample has none."""
+    import fiftyone as fo
+
+    per_sample = [[fo.Detection(label=names[row] or "cat", bounding_box=[0, 0, 1, 1], embedding=X[row].tolist())
+                   for row in (2 * sample, 2 * sample + 1)] for sample in range(60)] + [[]] + [None] * 59
+    dataset.set_values("patches", [None if found is None else fo.Detections(detections=found) for found in per_sample])
+    dataset.add_sample_field("patches.detections.embedding", fo.VectorField)
+    text = run("find_label_mistakes", labels="patches", embeddings="embedding", mistakenness_field="doubt")
+    labels = np.array([name or "cat" for name in names])
+    expected = rer.analyze(X, labels, groups=np.arange(120) // 2)
+    assert text["samples"] == 120 and text["flagged"] == expected.n_issues
+    doubt = [value for of_sample in dataset.values("patches.detections.doubt") for value in of_sample or ()]
+    np.testing.assert_allclose(doubt, expected.mistakenness)
+    flagged = [findings.TAG in tags for found in dataset.values("patches.detections.tags") for tags in found or ()]
+    np.testing.assert_array_equal(flagged, expected.is_label_issue)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("fiftyone") is None, reason="FiftyOne is not installed")
@@ -77,25 +101,31 @@ def test_operators(data, tmp_path, monkeypatch):
         for row, (embedding, name) in enumerate(zip(embeddings, names))])
     try:
         params = {"labels": "ground_truth", "embeddings": "embedding", "view_target": "DATASET"}
-        answer = foo.execute_operator("@rer/labels/find_label_mistakes", {"dataset": dataset, "params": params})
-        assert answer.error is None, answer.error
-        fields = dict(zip(("mistakenness", "rer", "suggested_label"),
-                          dataset.values(["mistakenness", "rer", "suggested_label"])))
-        flagged = [row for row, tags in enumerate(dataset.values("tags")) if findings.TAG in tags]
-        check_fields(fields, sorted(flagged, key=lambda row: -fields["mistakenness"][row]), X, names)
-        assert answer.result["flagged"] == 3
-        params["budget"] = "7"
-        foo.execute_operator("@rer/labels/find_label_mistakes", {"dataset": dataset, "params": params})
-        assert len(dataset.match_tags(findings.TAG)) == 7
-        dataset.set_values("rer", [None] * 120)
-        answer = foo.execute_operator("@rer/labels/difficulty", {"dataset": dataset, "params": params})
-        assert answer.error is None and dataset.values("rer") == fields["rer"]
+        dataset.set_values("mistakenness", [.5] * 120)  # as the Brain leaves it
+
+        def run(name, **more):
+            answer = foo.execute_operator(f"@rer/labels/{name}", {"dataset": dataset, "params": params | more})
+            assert answer.error is None, answer.error
+            return answer.result
+
+        def tagged(tag=findings.TAG):
+            return [row for row, tags in enumerate(dataset.values("tags")) if tag in tags]
+
+        assert run("find_label_mistakes")["flagged"] == 3
+        fields = dict(zip(findings.FIELDS, dataset.values(list(findings.FIELDS.values()))))
+        check_fields(fields, sorted(tagged(), key=lambda row: -fields["mistakenness"][row]), X, names)
+        assert dataset.values("mistakenness") == [.5] * 120
+        run("find_label_mistakes", budget="7", tag="look", mistakenness_field="doubt")
+        assert len(tagged("look")) == 7 and len(tagged()) == 3 and dataset.values("doubt") == fields["mistakenness"]
+        run("difficulty", rer_field="ratio")
+        assert dataset.values("ratio") == fields["rer"]
+        check_detections(dataset, run, X, names)
         operator = foo.get_operator("@rer/labels/find_label_mistakes")
         assert operator.config.label == "rer: find label mistakes"
         context = foo.ExecutionContext(request_params={"dataset_name": dataset.name, "params": {}},
                                        operator_uri=operator.uri)
         form = str(operator.resolve_input(context).to_json())
-        assert "'ground_truth'" in form and "'embedding'" in form and "budget" in form
+        assert "'ground_truth'" in form and "'embedding'" in form and "budget" in form and "rer_mistakenness" in form
         assert "Hardest classes" in str(operator.resolve_output(context).to_json())
     finally:
         dataset.delete()

@@ -2,32 +2,49 @@
 import re
 import sys
 
-import nbclient
 import nbformat
+import numpy as np
 import pytest
 
 from conftest import SOURCE
 
 
+sys.path.insert(0, str(SOURCE / "scripts"))
+from notebook import PATH, run  # noqa: E402
+
+
+def shown_by(cell):
+    """(printed text, result as {kind: content}) of a cell that ran."""
+    printed = "".join(output.text for output in cell.outputs if output.output_type == "stream" and output.name == "stdout")
+    shown = [output.data for output in cell.outputs if output.output_type == "execute_result"]
+    return printed, shown[0] if shown else {}
+
+
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory):
     """Source -> (printed text, results as {kind: content}) of every cell of code."""
-    notebook = nbformat.read(SOURCE / "examples" / "find_mistakes.ipynb", as_version=4)
+    notebook = nbformat.read(PATH, as_version=4)
     nbformat.validate(notebook)
-    assert not any(cell.get("outputs") for cell in notebook.cells), "it is kept without outputs"
+    kept = {cell.source: shown_by(cell) for cell in notebook.cells if cell.cell_type == "code"}
     folder = tmp_path_factory.mktemp("notebook")
-    # In this Python, whatever kernels the user has.
-    client = nbclient.NotebookClient(notebook, timeout=1800, resources={"metadata": {"path": str(folder)}})
-    client.create_kernel_manager()
-    client.km.kernel_spec.argv[0] = sys.executable
-    client.execute()
-    found = {}
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            printed = "".join(output.text for output in cell.outputs if output.output_type == "stream")
-            shown = [output.data for output in cell.outputs if output.output_type == "execute_result"]
-            found[cell.source] = printed, shown[0] if shown else {}
-    return found, folder
+    run(notebook, folder)
+    found = {cell.source: shown_by(cell) for cell in notebook.cells if cell.cell_type == "code"}
+    return found, folder, kept
+
+
+def test_outputs_are_kept(cells):
+    """Readers see what it shows where nothing runs: the same words, and numbers up to rounding."""
+    found, _, kept = cells
+    number = r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?"
+    assert sum(bool(printed or shown) for printed, shown in kept.values()) > 6, "run scripts/notebook.py"
+    for source, (printed, shown) in found.items():
+        for now, then in ((printed, kept[source][0]), (shown.get("text/plain", ""), kept[source][1].get("text/plain", ""))):
+            assert re.sub(number, "", now).split() == re.sub(number, "", then).split(), f"run scripts/notebook.py: {source}"
+            values = [[float(text.replace(",", "")) for text in re.findall(number, said)] for said in (now, then)]
+            np.testing.assert_allclose(*values, rtol=.02, atol=1e-6, err_msg=f"run scripts/notebook.py: {source}")
+        assert set(shown) == set(kept[source][1])
+    text = PATH.read_text(encoding="utf-8")
+    assert "image/png" in text and "/tmp/" not in text
 
 
 def cell_with(cells, words):
@@ -54,7 +71,10 @@ def test_fix_and_check_again(cells):
     printed, _ = cell_with(cells, "fixed[sure]")
     before, after = map(int, re.search(r"before: (\d+), after: (\d+)", printed).groups())
     assert before == 90 and after < 20
-    _, shown = cell_with(cells, "rer.compare")
-    assert "the same samples, other labels" in shown["text/plain"]
+    _, shown = cell_with(cells, "rer.check")
+    assert re.search(r"(\d+) labels were changed: \1 to what rer suggested", shown["text/plain"])
+    printed, _ = cell_with(cells, "left.expected_wrong")
+    found, left = map(int, re.findall(r"\d+", printed))
+    assert left == after and abs(found - left) < 10
     _, shown = cell_with(cells, "rer.scale")
     assert "With unlimited data" in shown["text/plain"] and "<svg" in shown["text/html"]

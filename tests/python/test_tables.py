@@ -2,9 +2,11 @@
 import datasets
 import numpy as np
 import pandas
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 import rer
 from conftest import clusters
@@ -19,10 +21,10 @@ def data():
     return X, y, [f"f{i}.png" for i in range(len(y))]
 
 
-def check_same(result, X, y, ids=None):
-    expected = rer.analyze(X, y, ids=ids)
+def check_same(result, X, y, ids=None, class_names=None):
+    expected = rer.analyze(X, y, ids=ids, class_names=class_names)
     frame, other = result.to_frame(), expected.to_frame()
-    pandas.testing.assert_frame_equal(frame, other, check_dtype=False)
+    pandas.testing.assert_frame_equal(frame, other, check_dtype=False, check_names=False)
     assert list(frame.columns) == list(other.columns)
 
 
@@ -69,15 +71,66 @@ def test_hugging_face(data):
                                   "label": datasets.ClassLabel(names=["cat", "dog", "owl", "unused"]),
                                   "id": datasets.Value("string")})
     ds = datasets.Dataset.from_dict({"embedding": X, "label": y, "id": ids}, features=features)
-    check_same(rer.analyze(ds, "label", ids="id"), X, NAMES[y], ids)
+    check_same(rer.analyze(ds, "label", ids="id"), X, y, ids, NAMES)
     plain = datasets.Dataset.from_dict({"embedding": X.tolist(), "label": NAMES[y].tolist()})
     check_same(rer.analyze(plain, "label"), X.astype("f8"), NAMES[y])
     keep = np.random.default_rng(0).permutation(300)[:200]
-    check_same(rer.analyze(ds.select(keep), "label"), X[keep], NAMES[y[keep]])
+    check_same(rer.analyze(ds.select(keep), "label"), X[keep], y[keep], class_names=NAMES)
     model = rer.analyze(ds, "label").model
     assert model.score(ds.select(range(9)), "label").n_samples == 9
     with pytest.raises(TypeError, match="one split"):
         rer.analyze(datasets.DatasetDict({"train": ds}), "label")
+
+
+@pytest.mark.parametrize("make", [
+    lambda X, names: polars.DataFrame({"v": X.tolist(), "label": names}),
+    lambda X, names: polars.DataFrame({"v": X, "label": names, "file": ["x"] * len(X), "n": 1.5}),  # an Array
+    lambda X, names: polars.DataFrame(X).with_columns(label=polars.Series(names).cast(polars.Categorical)),
+    lambda X, names: pa.table({**{f"f{j}": X[:, j] for j in range(X.shape[1])}, "label": names}),
+    lambda X, names: pandas.DataFrame({"v": list(X), "id": np.arange(len(X)), "file": "x", "label": names}),
+    lambda X, names: pandas.DataFrame({"v": X.tolist(), "label": pandas.Categorical(names)}),
+    lambda X, names: datasets.Dataset.from_dict(
+        {"v": X.reshape(len(X), 2, -1), "label": names},
+        features=datasets.Features({"v": datasets.Array2D((2, X.shape[1] // 2), "float32"), "label": datasets.Value("string")})),
+], ids=["polars lists", "polars arrays", "polars wide", "arrow wide", "pandas vectors", "pandas categories", "Array2D"])
+def test_vectors_are_found(data, make):
+    X, y, _ = data
+    check_same(rer.analyze(make(X, NAMES[y]), y="label"), X, NAMES[y])
+
+
+def test_pictures_of_hugging_face(data):
+    X, y, _ = data
+    pictures = np.random.default_rng(0).integers(0, 255, (len(y), 28, 28)).astype("u1")
+    features = datasets.Features({"v": datasets.Sequence(datasets.Value("float32")), "image": datasets.Image(),
+                                  "label": datasets.ClassLabel(names=list(NAMES))})
+    table = datasets.Dataset.from_dict({"v": X, "image": [Image.fromarray(p) for p in pictures], "label": y}, features=features)
+    result = rer.analyze(table, y="label", images="image")
+    check_same(result, X, y, class_names=list(NAMES))
+    np.testing.assert_array_equal(result._pictures, pictures)
+    for images in ({}, {"images": "image"}):  # no vectors: the pictures themselves are what is judged
+        check_same(rer.analyze(table.remove_columns("v"), y="label", **images), pictures, y, class_names=list(NAMES))
+    sizes = [Image.new("RGB", (200, 100 + row % 2)) for row in range(len(y))]
+    large = datasets.Dataset.from_dict({"v": X, "image": sizes, "label": y}, features=features)
+    shown = rer.analyze(large, y="label", images="image")._pictures
+    assert shown.shape == (len(y), 96, 96, 3) and (shown[0][40:50] == 0).all() and (shown[0][:20] == 255).all()
+    with pytest.raises(ValueError, match="pictures of .* features need one size"):
+        rer.analyze(large.remove_columns("v"), y="label")
+
+
+@pytest.mark.parametrize("columns, words", [
+    ({"a": "text"}, "no column holds vectors or numbers; these are there: 'a' .*, 'label'"),
+    ({"a": "text", "b": "numbers"}, "'a' is not numeric.* these are there: 'a' .*'b' \\(number\\)"),
+    ({"a": "vectors", "b": "vectors"}, "candidates: 'a', 'b'"),
+])
+def test_columns_seen_are_said(data, columns, words):
+    X, y, ids = data
+    made = {"text": ids, "numbers": X[:, 0].tolist(), "vectors": X.tolist()}
+    parts = {name: made[kind] for name, kind in columns.items()} | {"label": NAMES[y].tolist()}
+    for table in (polars.DataFrame(parts), pandas.DataFrame(parts), pa.table(parts)):
+        with pytest.raises(TypeError, match=words):
+            rer.analyze(table, y="label")
+    with pytest.raises(TypeError, match="X.collect"):
+        rer.analyze(polars.LazyFrame(parts), y="label")
 
 
 def test_to_parquet(data, tmp_path):

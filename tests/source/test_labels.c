@@ -94,6 +94,11 @@ static void test_minus_one_means_no_label(void **state)
     check_array(write_npy("y.npy", "<i4", 0, "(4,)", y, sizeof y), NAMES("2", "4"), CODES(1, -1, 0, 1), 4);
     int32_t two[] = {-1, 1, 1, -1}; /* the usual two classes */
     check_array(write_npy("y.npy", "<i4", 0, "(4,)", two, sizeof two), NAMES("-1", "1"), CODES(0, 1, 1, 0), 4);
+    int32_t signs[] = {-1, 1, 0, -1}; /* and the usual three */
+    check_array(write_npy("y.npy", "<i4", 0, "(4,)", signs, sizeof signs), NAMES("-1", "0", "1"), CODES(0, 2, 1, 0), 4);
+    int32_t binary[] = {-1, 1, 0, 2}; /* but not with others */
+    check_array(write_npy("y.npy", "<i4", 0, "(4,)", binary, sizeof binary), NAMES("0", "1", "2"), CODES(-1, 1, 0, 2),
+                4);
     int32_t more[] = {-1, 1, -2, 2}; /* another negative label: -1 is one too */
     check_array(write_npy("y.npy", "<i4", 0, "(4,)", more, sizeof more), NAMES("-2", "-1", "1", "2"), CODES(1, 2, 0, 3),
                 4);

@@ -1,7 +1,19 @@
 /* Products, by OpenBLAS. Every call runs in the caller's thread; parallelism is the pool's business. */
 #include "backend/backend.h"
 
+#include "rer.h"
+
 #include <cblas.h>
+#include <stdio.h>
+
+char *openblas_get_corename(void); /* which its headers leave out */
+
+const char *rer_kernels_in_use(void)
+{
+    static _Thread_local char text[80];
+    (void)snprintf(text, sizeof text, "%s, OpenBLAS %s", rer_cpu_kernels()->name, openblas_get_corename());
+    return text;
+}
 
 void rer_rank_update(float *w, const float *r, int64_t n, int64_t D)
 {

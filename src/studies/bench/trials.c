@@ -12,6 +12,7 @@ typedef struct whole_progress {
     const rer_progress *outer;  /* may be NULL */
     double done, present, left; /* seconds: spent, expected of the present run, expected of the rest */
     double shown;               /* never goes back */
+    char stage[64];             /* what is under way, and how long all of it will take */
 } whole_progress;
 
 static bool report(void *context, const char *stage, double fraction)
@@ -23,7 +24,22 @@ static bool report(void *context, const char *stage, double fraction)
     double all = whole->done + whole->present + whole->left;
     double now = all > 0 ? (whole->done + fraction * whole->present) / all : 0;
     whole->shown = fmax(whole->shown, fmin(now, 1));
-    return whole->outer->report(whole->outer->context, "comparing", whole->shown);
+    return whole->outer->report(whole->outer->context, whole->stage, whole->shown);
+}
+
+static rer_status say_stage(whole_progress *whole, rer_error *error)
+{
+    return report(whole, NULL, 0) ? rer_fail(error, RER_CANCELLED, "cancelled") : RER_OK;
+}
+
+/* The first round is the measurement: from then on it is known what the others take. */
+static rer_status announce(whole_progress *whole, double seconds, rer_error *error)
+{
+    if (seconds < 90)
+        (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f s in all", fmax(1, seconds));
+    else
+        (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f min in all", ceil(seconds / 60));
+    return say_stage(whole, error);
 }
 
 /* ---- one trial --------------------------------------------------------------------------- */
@@ -280,7 +296,11 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
 {
     trial_room room = {.bench = bench, .settings = settings, .data = data, .whole = {.outer = progress}};
     room.progress = (rer_progress){.report = report, .context = &room.whole};
+    double start = rer_now();
+    (void)snprintf(room.whole.stage, sizeof room.whole.stage, "the first of %d rounds", bench->n_trials);
     rer_status status = make_room(&room, error);
+    if (status == RER_OK)
+        status = say_stage(&room.whole, error);
     if (status == RER_OK)
         status = find_valid(&room, error);
     if (status == RER_OK)
@@ -288,8 +308,11 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
     if (status == RER_OK && (bench->options.noise_types >> RER_NOISE_CONFIDENCE & 1) != 0)
         status = find_likely(&room, error);
     for (int c = 0; c < bench->n_cells; c++)
-        for (int t = 0; status == RER_OK && t < bench->cells[c].n_trials; t++)
+        for (int t = 0; status == RER_OK && t < bench->cells[c].n_trials; t++) {
             status = run_trial(&room, &bench->cells[c], bench->cells[c].first_trial + t, error);
+            if (status == RER_OK && c == 0)
+                status = announce(&room.whole, rer_now() - start + room.whole.done * (bench->n_trials - 1), error);
+        }
     free_room(&room);
     return status;
 }

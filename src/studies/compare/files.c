@@ -5,6 +5,8 @@
 #include "core/json.h"
 #include "studies/compare/page.h"
 
+#include <unistd.h>
+
 #define OF_RUN(member) RER_FIELD(rer_compared_run, member)
 #define OF_PAIR(member) RER_FIELD(rer_agreement, member)
 #define OF_CHANGE(member) RER_FIELD(rer_relabelling, member)
@@ -252,8 +254,11 @@ void rer_comparison_put_chart(rer_writer *writer, const void *what, int which)
 
 static void put_run(rer_json *json, const rer_comparison *comparison, int i)
 {
-    rer_json_fields(json, RER_FIELDS(run_texts), &comparison->runs[i]);
-    rer_json_fields(json, RER_FIELDS(run_numbers), &comparison->runs[i]);
+    rer_compared_run run = comparison->runs[i];
+    if (access(run.path, F_OK) != 0)
+        run.path = NULL; /* a folder that was there for this comparison alone */
+    rer_json_fields(json, RER_FIELDS(run_texts), &run);
+    rer_json_fields(json, RER_FIELDS(run_numbers), &run);
 }
 
 static void put_pair(rer_json *json, const rer_comparison *comparison, int i)
