@@ -42,7 +42,8 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out", "weights", "auto", "class-names", "label-column", "quiet", "help", NULL};
+static const char *const accepted[] = {"out",   "weights", "auto",  "class-names", "label-column",
+                                       "quiet", "help",    "color", NULL};
 
 const cli_command apply_command = {
     .name = "apply",

@@ -66,7 +66,7 @@ static const file_option file_options[] = {
      offsetof(cli_arguments, label_column)},
     {{"subsets", "FILE", "none", "a group for each row (split, annotator); table.csv:COLUMN", false, "rer analyze"},
      offsetof(cli_arguments, subsets)},
-    {{"column", "NAME", "none", "column of samples.csv to compare, instead of rer", false, "rer compare"},
+    {{"column", "NAME", "none", "what to compare, not rer (mistakenness where detectors differ)", false, "rer compare"},
      offsetof(cli_arguments, column)},
     {{"error-rates", "FILE", "none", "CSV: run, and error_rate or accuracy of a model", false, "rer compare"},
      offsetof(cli_arguments, error_rates)},
@@ -91,6 +91,8 @@ static const file_option file_options[] = {
     {{"json", "", "off", "print compare.json instead of the tables", true, "rer compare"},
      offsetof(cli_arguments, json)},
     {{"quiet", "", "off", "print neither progress nor summary", true, NULL}, offsetof(cli_arguments, quiet)},
+    {{"color", "auto|always|never", "auto", "auto: on a terminal, unless NO_COLOR is set", false, NULL},
+     offsetof(cli_arguments, color)},
     {{"help", "", "off", "print this", true, NULL}, offsetof(cli_arguments, help)},
 };
 

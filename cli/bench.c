@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- human labels ------------------------------------------------------------------------ */
 
@@ -47,6 +48,8 @@ static rer_status read_humans(human_labels *humans, const cli_arguments *argumen
 /* ---- what people see --------------------------------------------------------------------- */
 
 /* The one with the highest mean AUROC in a cell, among all but `without`; -1: none. */
+enum { NOISE_MAX = 16, OTHER_COLUMNS = 53, MEAN_COLUMNS = 11, METRIC_COLUMNS = 8 };
+
 static int best_detector(const rer_bench *bench, int cell, int without)
 {
     int best = -1;
@@ -61,40 +64,60 @@ static int best_detector(const rer_bench *bench, int cell, int without)
     return best;
 }
 
-/* A name too long for its column shows its end, where file names differ. */
-static void print_noise(const char *noise)
+typedef const char *name_of(const rer_bench *bench, int index);
+
+static const char *noise_name(const rer_bench *bench, int cell)
 {
-    enum { WIDTH = 16 };
-    char tail[WIDTH + 4];
-    const char *colon = strchr(noise, ':');
-    int width = text_width(noise);
-    if (width <= WIDTH || colon == NULL || (size_t)width != strlen(noise)) {
-        print_padded(noise, WIDTH);
-        return;
+    return rer_bench_cell_at(bench, cell)->noise;
+}
+
+/* The columns of the widest of `count` names, at most `most`. */
+static int name_width(const rer_bench *bench, name_of *name, int first, int count, int most)
+{
+    int width = 10;
+    for (int i = first; i < count; i++) {
+        int columns = text_width(name(bench, i));
+        width = columns > width ? columns : width;
     }
-    (void)snprintf(tail, sizeof tail, "..%s", noise + width - WIDTH + 2);
-    print_padded(tail, WIDTH);
+    return width < most ? width : most;
+}
+
+static int noise_width(const rer_bench *bench)
+{
+    return name_width(bench, noise_name, 1, rer_bench_cells(bench), NOISE_MAX);
+}
+
+/* Of a detector's name, where others have taken so many columns. */
+static int detector_width(const rer_bench *bench, int taken)
+{
+    return name_width(bench, rer_bench_detector, 0, rer_bench_detectors(bench), terminal_width(STDOUT_FILENO) - taken);
+}
+
+/* Ahead or behind only where chance does not explain it. */
+static const char *verdict_of(const rer_bench_difference *gap)
+{
+    return gap->low > 0 ? "ahead" : gap->high < 0 ? "behind" : "even";
 }
 
 static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
 {
     const rer_bench_cell *info = rer_bench_cell_at(bench, cell);
     rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
-    int other = best_detector(bench, cell, 0), winner = best_detector(bench, cell, -1);
+    int other = best_detector(bench, cell, 0);
     char difference[40] = "";
     rer_status status = other >= 0 ? rer_bench_gap(&gap, bench, cell, 0, other, error) : RER_OK;
     if (status != RER_OK)
         return status;
     if (!isnan(gap.low))
-        say_to(difference, sizeof difference, "%+.4f (%+.4f to %+.4f)", gap.mean, gap.low, gap.high);
+        say_to(difference, sizeof difference, "%+.3f (%+.3f to %+.3f)", gap.mean, gap.low, gap.high);
     else if (!isnan(gap.mean))
-        say_to(difference, sizeof difference, "%+.4f", gap.mean);
+        say_to(difference, sizeof difference, "%+.3f", gap.mean);
     say("  ");
-    print_noise(info->noise);
+    print_padded(info->noise, noise_width(bench));
     say(" %5.1f %%  %6.4f  ", 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
-    print_padded(other >= 0 ? rer_bench_detector(bench, other) : "", 20);
-    say(" %6.4f  %-28s", rer_bench_value(bench, cell, -1, other, "auroc"), difference);
-    say(" %s\n", winner >= 0 ? rer_bench_detector(bench, winner) : "");
+    print_padded(other >= 0 ? rer_bench_detector(bench, other) : "",
+                 detector_width(bench, OTHER_COLUMNS + noise_width(bench)));
+    say("  %-25s %s\n", difference, isnan(gap.low) ? "" : verdict_of(&gap));
     return RER_OK;
 }
 
@@ -110,29 +133,39 @@ static double mean_of_cells(const rer_bench *bench, int detector, const char *me
     return n > 0 ? sum / n : NAN;
 }
 
+/* As many measures as fit; bench.csv has all. */
 static void print_means(const rer_bench *bench)
 {
-    static const char *const metrics[] = {"auroc", "average_precision", "f1", "best_f1", "ece",
-                                          "ncfd",  "noise_rate_error"};
-    say("\n  %-22s  %7s  %7s  %7s  %7s  %7s  %7s  %7s  %8s\n", "mean of the cells", "AUROC", "AP", "F1", "best F1",
-        "ECE", "NCFD", "rate +-", "seconds");
+    static const struct {
+        const char *name, *title;
+    } metrics[] = {
+        {"auroc", "AUROC"}, {"average_precision", "AP"},   {"f1", "F1"}, {"best_f1", "max F1"}, {"ece", "ECE"},
+        {"ncfd", "NCFD"},   {"noise_rate_error", "rate+-"}};
+    int width = detector_width(bench, MEAN_COLUMNS + METRIC_COLUMNS);
+    int shown = (terminal_width(STDOUT_FILENO) - MEAN_COLUMNS - width) / METRIC_COLUMNS;
+    shown = shown < (int)(sizeof metrics / sizeof *metrics) ? shown : (int)(sizeof metrics / sizeof *metrics);
+    say("\nMean over these kinds of noise:\n  %-*s", width, "");
+    for (int m = 0; m < shown; m++)
+        say("  %6s", metrics[m].title);
+    say("  %7s\n", "seconds");
     for (int d = 0; d < rer_bench_detectors(bench); d++) {
         double seconds = 0;
         say("  ");
-        print_padded(rer_bench_detector(bench, d), 22);
-        for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++)
-            say("  %7.4f", mean_of_cells(bench, d, metrics[m]));
+        print_padded(rer_bench_detector(bench, d), width);
+        for (int m = 0; m < shown; m++)
+            say("  %6.3f", mean_of_cells(bench, d, metrics[m].name));
         for (int cell = 0; cell < rer_bench_cells(bench); cell++)
             seconds += rer_bench_seconds(bench, cell, -1, d) / rer_bench_cells(bench);
-        say("  %8.2f\n", seconds);
+        say("  %7.2f\n", seconds);
     }
 }
 
 static rer_status print_table(const rer_bench *bench, rer_error *error)
 {
     rer_status status = RER_OK;
-    say("  %-16s %7s  %-6s  %-20s %-6s  %-28s %s\n", "noise", "rate", rer_bench_detector(bench, 0), "best other",
-        "AUROC", "difference (95 %)", "winner");
+    say("How well mistakes rank before right labels (AUROC, 1: always), beside the best other:\n");
+    say("  %-*s %7s  %-6s  %-*s  %s\n", noise_width(bench), "noise", "rate", rer_bench_detector(bench, 0),
+        detector_width(bench, OTHER_COLUMNS + noise_width(bench)), "best other", "difference (95 %)");
     for (int cell = 1; status == RER_OK && cell < rer_bench_cells(bench); cell++)
         status = print_cell(bench, cell, error);
     if (status == RER_OK)
@@ -172,7 +205,7 @@ static rer_status compare(const cli_arguments *arguments, rer_dataset **data, hu
     rer_bench_settings settings = {
         .size = sizeof settings, .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
     signals_defer(true);
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, *data, arguments->quiet);
     status = rer_bench_run(bench, *data, &settings, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)
@@ -201,9 +234,25 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {
-    "out",          "noise",   "rates",  "seeds", "human", "detectors", "seed",         "bootstrap",        "features",
-    "label-column", "threads", "memory", "json",  "quiet", "help",      "drop-invalid", "class-embeddings", NULL};
+static const char *const accepted[] = {"out",
+                                       "noise",
+                                       "rates",
+                                       "seeds",
+                                       "human",
+                                       "detectors",
+                                       "seed",
+                                       "bootstrap",
+                                       "features",
+                                       "label-column",
+                                       "threads",
+                                       "memory",
+                                       "json",
+                                       "quiet",
+                                       "help",
+                                       "drop-invalid",
+                                       "class-embeddings",
+                                       "color",
+                                       NULL};
 
 const cli_command bench_command = {
     .name = "bench",

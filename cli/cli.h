@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define LINE_WIDTH 100 /* columns of what people read */
+#define LINE_WIDTH 100 /* columns of --help and of sentences; tables take terminal_width */
 
 /* ---- arguments.c: what the user wrote ---------------------------------------------------- */
 
@@ -26,7 +26,7 @@ typedef struct cli_arguments {
         *std;
     const char *detectors;
     cli_list humans;
-    const char *class_embeddings;
+    const char *class_embeddings, *color;
     bool json, quiet, help;
 } cli_arguments;
 
@@ -103,19 +103,30 @@ void signals_start(void);       /* from here on SIGINT and SIGTERM end the proce
 void signals_defer(bool defer); /* ... except while deferred: then the first is only noted */
 int signals_received(void);     /* the signal, or 0 */
 
-/* ---- terminal.c, summary.c: what people see ------------------------------------------------ */
+/* ---- progress.c ---------------------------------------------------------------------------- */
 
 typedef struct progress_line {
-    bool enabled, shown;
-    double start, last_shown;
-    double stage_start, stage_fraction; /* when and where the present stage began */
+    bool enabled;
+    int shown; /* columns of the line that stands there */
+    int64_t samples;
+    double start, last_shown, furthest;
+    double begun; /* what an earlier run had done */
     char stage[32];
-    int64_t items; /* of the whole, where their rate is to be shown; else 0 */
 } progress_line;
 
-void progress_start(progress_line *line, bool quiet);
-bool progress_report(void *context, const char *stage, double fraction); /* context: progress_line */
+void progress_start(progress_line *line, const rer_dataset *data, bool quiet); /* data: for the rate, or NULL */
+bool progress_report(void *context, const char *stage, double fraction);       /* context: progress_line */
 void progress_clear(progress_line *line);
+
+/* ---- terminal.c, summary.c: what people see ------------------------------------------------ */
+
+int terminal_width(int fd); /* columns of the terminal, else COLUMNS, else 80 */
+
+typedef enum style { PLAIN, BOLD, DIM, RED, GREEN } style;
+
+rer_status colours_choose(const char *when, rer_error *error); /* --color: auto, always, never */
+bool colours_are_on(int fd);
+void paint(style how); /* what is said from here on, where colours are on */
 
 /* printf for people, with %s, %d, %lld, %f and %g. Texts may be anyone's: control characters in them, line ends too,
  * are shown as \\u001b. A number that is none is a dash. */
@@ -127,8 +138,10 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The exit code of a program that has said all: another one where standard output was lost. */
 int end_output(int code);
 
-/* Text of at most `width` columns with control characters made visible; returns its columns. */
+/* Text of at most `width` columns with control characters made visible; returns its columns. What is too long is cut
+ * at its end, a name in its middle. */
 int clean_text(char *out, size_t size, const char *text, int width);
+int clean_name(char *out, size_t size, const char *text, int width);
 int text_width(const char *text);
 void print_padded(const char *text, int width);   /* cut or filled up to exactly `width` columns */
 const char *grouped(char out[32], int64_t value); /* 12,345 */

@@ -4,31 +4,33 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { NAME = 28, SHOWN = 5 };
-
-static void print_name(const char *name, int width)
-{
-    char text[256];
-    (void)clean_text(text, sizeof text, name, width);
-    print_padded(text, width);
-}
+enum { NAME_MAX_WIDTH = 40, SHOWN = 5 };
 
 static const char *run_name(const rer_comparison *comparison, int index)
 {
     return rer_comparison_run(comparison, index)->name;
 }
 
+/* Columns for each of `count` names, beside so many others. */
+static int name_width(int count, int others)
+{
+    int width = (terminal_width(STDOUT_FILENO) - others) / count;
+    return width > NAME_MAX_WIDTH ? NAME_MAX_WIDTH : width;
+}
+
 static void print_runs(const rer_comparison *comparison)
 {
     const rer_compared_run *run;
-    say("  %-*s  %9s  %7s  %8s  %10s  %10s  %10s\n", NAME, "run", "samples", "classes", "chi", "difficulty",
-        "error rate", "noise rate");
+    int width = name_width(1, 58);
+    say("  %-*s  %9s  %7s  %6s  %10s  %6s  %6s\n", width, "run", "samples", "classes", "chi", "difficulty", "error",
+        "noise");
     for (int i = 0; (run = rer_comparison_run(comparison, i)) != NULL; i++) {
         char samples[32], classes[32];
         say("  ");
-        print_name(run->name, NAME);
-        say("  %9s  %7s  %8.4f  %10.4f  %10.4f  %10.4f\n", grouped(samples, run->n_samples),
+        print_padded(run->name, width);
+        say("  %9s  %7s  %6.4f  %10.4f  %6.4f  %6.4f\n", grouped(samples, run->n_samples),
             grouped(classes, run->n_classes), run->chi, run->difficulty, run->error_rate, run->noise_rate);
     }
 }
@@ -37,14 +39,15 @@ static void print_pairs(const rer_comparison *comparison)
 {
     const rer_agreement *pair;
     const rer_disagreement *found;
+    int width = name_width(2, 46);
     say("\nThe same samples. How far the runs agree (1: the same order):\n");
-    say("  %-*s  %-*s  %19s  %19s\n", 22, "", 22, "", "rank correlation", "nDCG");
-    say("  %-*s  %-*s  %9s  %8s  %9s  %8s\n", 22, "run", 22, "run", "samples", "classes", "samples", "classes");
+    say("  %-*s  %-*s  %19s  %19s\n", width, "", width, "", "rank correlation", "nDCG");
+    say("  %-*s  %-*s  %9s  %8s  %9s  %8s\n", width, "run", width, "run", "samples", "classes", "samples", "classes");
     for (int i = 0; (pair = rer_comparison_pair(comparison, i)) != NULL; i++) {
         say("  ");
-        print_name(run_name(comparison, pair->a), 22);
+        print_padded(run_name(comparison, pair->a), width);
         say("  ");
-        print_name(run_name(comparison, pair->b), 22);
+        print_padded(run_name(comparison, pair->b), width);
         say("  %9.4f  %8.4f  %9.4f  %8.4f\n", pair->spearman_samples, pair->spearman_classes, pair->ndcg_samples,
             pair->ndcg_classes);
     }
@@ -52,10 +55,8 @@ static void print_pairs(const rer_comparison *comparison)
         if (i == 0)
             say("\nThey disagree most about\n");
         say("  row %lld: above %.1f %% of the samples in ", (long long)found->row, 100 * found->high);
-        print_name(run_name(comparison, found->high_run), text_width(run_name(comparison, found->high_run)));
-        say(", %.1f %% in ", 100 * found->low);
-        print_name(run_name(comparison, found->low_run), text_width(run_name(comparison, found->low_run)));
-        say("\n");
+        say("%s, %.1f %% in %s\n", run_name(comparison, found->high_run), 100 * found->low,
+            run_name(comparison, found->low_run));
     }
 }
 
@@ -95,7 +96,7 @@ static void print_regression(const rer_comparison *comparison)
             continue;
         double ratio = run->model_error / run->expected_error;
         say("  ");
-        print_name(run->name, NAME);
+        print_padded(run->name, name_width(1, 66));
         say("  error %.2f %%, expected %.2f %%: %.2fx, %s\n", 100 * run->model_error, 100 * run->expected_error, ratio,
             ratio > 1.25 ? "there may be room for a better model"
             : ratio < .8 ? "better than its difficulty suggests"
@@ -142,8 +143,8 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out",  "mode", "column", "error-rates", "json", "quiet", "spreadsheet-safe",
-                                       "help", NULL};
+static const char *const accepted[] = {"out",  "mode",  "column", "error-rates", "json", "quiet", "spreadsheet-safe",
+                                       "help", "color", NULL};
 
 const cli_command compare_command = {
     .name = "compare",

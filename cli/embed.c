@@ -11,7 +11,8 @@ typedef struct embed_progress {
 static bool report(void *context, const char *stage, double fraction)
 {
     embed_progress *progress = context;
-    progress->line.items = progress->summary.n_pictures;
+    progress->line.samples = progress->summary.n_pictures;
+    progress->line.begun = (double)progress->summary.n_before / (double)progress->summary.n_pictures;
     return progress_report(&progress->line, stage, fraction);
 }
 
@@ -52,7 +53,7 @@ static int run(const cli_arguments *arguments)
                              .std = arguments->std};
     rer_status status = check(arguments, &error);
     if (status == RER_OK) {
-        progress_start(&shown.line, arguments->quiet);
+        progress_start(&shown.line, NULL, arguments->quiet);
         signals_defer(true);
         status = rer_embed(&shown.summary, &files, arguments->options, &progress, &error);
         if (status != RER_OK)

@@ -28,7 +28,7 @@ rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_argumen
     if (!is_folder(files->features)) /* a pipe that is waited for ends at once */
         return rer_dataset_open(data, files, arguments->options, error);
     files->progress = &progress;
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, NULL, arguments->quiet);
     signals_defer(true);
     rer_status status = rer_dataset_open(data, files, arguments->options, error);
     signals_defer(false);
@@ -44,7 +44,7 @@ static rer_status compute_with_progress(cli_job *job, job_compute compute, rer_e
                            .errors = job->arguments->errors,
                            .model = job->arguments->save_model,
                            .folder = job->arguments->out};
-    progress_start(&line, job->arguments->quiet);
+    progress_start(&line, job->data, job->arguments->quiet);
     rer_status status = compute(job, &outputs, &progress, error);
     progress_clear(&line);
     return status;

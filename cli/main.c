@@ -28,6 +28,8 @@ static int run_command(const cli_command *command, int argc, char **argv)
     rer_error error = {0};
     int code = 0;
     rer_status status = parse_arguments(&parsed, command, argc, argv, &error);
+    if (status == RER_OK && parsed.color != NULL)
+        status = colours_choose(parsed.color, &error);
     if (status == RER_OK && !parsed.help)
         status = check_outputs(&parsed, command, &error);
     if (status != RER_OK)
@@ -47,6 +49,10 @@ static int run(int argc, char **argv)
     for (int i = 0; i < N_COMMANDS; i++)
         if (strcmp(name, commands[i]->name) == 0)
             return run_command(commands[i], argc - 2, argv + 2);
+    if (argc < 2) { /* a script that lost its command still fails */
+        print_help();
+        return RER_BAD_USAGE;
+    }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();
         return 0;
@@ -55,11 +61,8 @@ static int run(int argc, char **argv)
         say("rer %s (%s)\n", rer_version(), rer_kernels_in_use());
         return 0;
     }
-    if (argc < 2)
-        complain("no command is named (rer --help lists them)");
-    else
-        complain("unknown command %s%s (rer --help lists them)", name,
-                 suggest(hint, sizeof hint, "", name, command_name, NULL, N_COMMANDS));
+    complain("unknown command %s%s (rer --help lists them)", name,
+             suggest(hint, sizeof hint, "", name, command_name, NULL, N_COMMANDS));
     return RER_BAD_USAGE;
 }
 

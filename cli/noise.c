@@ -21,7 +21,7 @@ static int run(const cli_arguments *arguments)
                        .labels = arguments->files[0],
                        .label_column = arguments->label_column};
     signals_defer(true);
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, NULL, arguments->quiet);
     rer_status status =
         rer_noise_file(arguments->out, &summary, &files, arguments->human, arguments->options, &progress, &error);
     progress_clear(&line);
@@ -34,8 +34,8 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out",     "features", "human", "label-column", "type", "rate",
-                                       "threads", "memory",   "seed",  "quiet",        "help", NULL};
+static const char *const accepted[] = {"out",    "features", "human", "label-column", "type",  "rate", "threads",
+                                       "memory", "seed",     "quiet", "help",         "color", NULL};
 
 const cli_command noise_command = {
     .name = "noise",

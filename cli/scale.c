@@ -8,13 +8,13 @@
 static void print_points(const rer_scaling *scaling)
 {
     const rer_scale_point *point;
-    say("  %10s  %18s  %8s  %8s  %10s\n", "n a class", "chi", "chi0", "chi_rand", "error rate");
+    say("  %10s  %9s  %18s  %8s  %8s\n", "n a class", "error", "chi", "chi0", "chi_rand");
     for (int i = 0; (point = rer_scaling_point(scaling, i)) != NULL; i++) {
         char spread[24] = "";
         if (!isnan(point->deviation[RER_CHI]))
             say_to(spread, sizeof spread, " +- %.4f", point->deviation[RER_CHI]);
-        say("  %10.6g  %8.4f%-10s  %8.4f  %8.4f  %10.4f\n", point->n, point->mean[RER_CHI], spread,
-            point->mean[RER_CHI0], point->mean[RER_CHI_RAND], point->mean[RER_ERROR_RATE]);
+        say("  %10.6g  %7.2f %%  %8.4f%-10s  %8.4f  %8.4f\n", point->n, 100 * point->mean[RER_ERROR_RATE],
+            point->mean[RER_CHI], spread, point->mean[RER_CHI0], point->mean[RER_CHI_RAND]);
     }
 }
 
@@ -24,29 +24,32 @@ static void print_law(const rer_scaling *scaling)
     const rer_scale_point *now = rer_scaling_point(scaling, rer_scaling_count(scaling) - 1);
     if (isnan(law->limit))
         return;
-    say("\nchi(n) = (%.4f n^%.3f + %.4g) / (n^%.3f + %.4g), R2 %.4f\n", law->limit, law->gamma0, law->gamma1,
-        law->gamma0, law->gamma2, law->r2);
-    say("With unlimited data chi would be %.4f", law->limit);
+    say("\nWith unlimited data chi would be %.4f", law->limit);
     if (!isnan(law->limit_within.low))
         say(" (95 %%: %.4f to %.4f)", law->limit_within.low, law->limit_within.high);
-    say("; %.4f of the present %.4f is the sample size.\n", now->mean[RER_CHI] - law->limit, now->mean[RER_CHI]);
+    say("; it is %.4f now.\n", now->mean[RER_CHI]);
+    say("(chi: the distance to the own class over that to the best other one, near 1 where they can hardly be "
+        "told.)\n");
+    say("chi(n) = (%.4f n^%.3f + %.4g) / (n^%.3f + %.4g), R2 %.4f\n", law->limit, law->gamma0, law->gamma1, law->gamma0,
+        law->gamma2, law->r2);
 }
 
+/* The error first: that is what people pay for. */
 static void print_change(const rer_scaling *scaling, double n, const char *subject)
 {
     const rer_scale_point *now = rer_scaling_point(scaling, rer_scaling_count(scaling) - 1);
     rer_forecast forecast = rer_scaling_forecast(scaling, n);
-    double chi = now->mean[RER_CHI], after = forecast.value[RER_CHI], difference = after - chi;
-    if (isnan(after))
+    double error = now->mean[RER_ERROR_RATE], after = forecast.value[RER_ERROR_RATE];
+    double fewer = 1000 * (error - after);
+    if (isnan(after) || isnan(forecast.value[RER_CHI]))
         return;
-    if (fabs(difference) < 5e-5)
-        say("%s would leave chi at %.3f", subject, chi);
-    else if (fabs(difference) < .0095)
-        say("%s would %s chi by %.4f (now %.3f)", subject, difference < 0 ? "lower" : "raise", fabs(difference), chi);
+    if (fabs(fewer) < .05)
+        say("%s would leave the error at %.2f %%", subject, 100 * error);
     else
-        say("%s would %s chi from %.3f to %.3f", subject, difference < 0 ? "lower" : "raise", chi, after);
-    say(", and the error rate of the nearest class from %.2f to %.2f %%", 100 * now->mean[RER_ERROR_RATE],
-        100 * forecast.value[RER_ERROR_RATE]);
+        say("%s would %s the error from %.2f to %.2f %%, %.*f mistakes %s in 1,000", subject,
+            fewer > 0 ? "lower" : "raise", 100 * error, 100 * after, fabs(fewer) < 9.95 ? 1 : 0, fabs(fewer),
+            fewer > 0 ? "fewer" : "more");
+    say(" (chi %.4f -> %.4f)", now->mean[RER_CHI], forecast.value[RER_CHI]);
     if (!isnan(forecast.accuracy))
         say("; accuracy would become about %.2f %%", 100 * forecast.accuracy);
     say(".\n");
@@ -77,8 +80,9 @@ static rer_status print_outcome(const cli_arguments *arguments, const rer_scalin
         free(json);
     } else if (!arguments->quiet) {
         print_points(scaling);
-        print_law(scaling);
+        say("The error is the share of samples that lie nearest to another class than their own.\n\n");
         print_changes(arguments, scaling);
+        print_law(scaling);
         for (int i = 0; (note = rer_scaling_note(scaling, i)) != NULL; i++)
             say(i == 0 ? "\nNote: %s\n" : "Note: %s\n", note);
         if (arguments->out != NULL)
@@ -95,7 +99,7 @@ static rer_status scale(const cli_arguments *arguments, rer_dataset **data, rer_
     if (status != RER_OK)
         return status;
     signals_defer(true);
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, *data, arguments->quiet);
     status = rer_scale(scaling, *data, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)

@@ -10,8 +10,9 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, HALF = 50, SUBSETS = 8, TEXT = 512 };
+enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, SUBSETS = 8, TEXT = 512 };
 
 static const char *class_name(const cli_job *job, int32_t c)
 {
@@ -55,6 +56,7 @@ static void print_findings(const cli_job *job)
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32];
     int64_t wrong = labels_of(summary, summary->noise_rate), low = labels_of(summary, summary->noise_low);
+    paint(BOLD);
     if (wrong == 0)
         say("Hardly any label looks wrong");
     else if (isnan(summary->noise_low))
@@ -68,64 +70,78 @@ static void print_findings(const cli_job *job)
         say(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
     }
     say(".\n");
+    paint(PLAIN);
     if (!isnan(summary->chi))
         say("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
             summary->difficulty, summary->chi, 100 * summary->error_rate);
 }
 
-/* "9 of its 10 nearest are 'cat', as near to it as a typical one" */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other)
+/* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual" */
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, bool brief)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
-    int used = snprintf(out, size, "%s%d of its %d nearest are '%s'", odd ? "fits no class; " : "",
-                        sample->near_suggested, sample->near, other);
-    if (odd || isnan(sample->nearness) || used < 0 || (size_t)used >= size)
-        return;
-    if (sample->nearness <= 1.1)
-        (void)snprintf(out + used, size - (size_t)used, ", as near as a typical one");
-    else if (sample->nearness < 10)
-        (void)snprintf(out + used, size - (size_t)used, ", %.1fx as far as a typical one", sample->nearness);
+    const char *typical = brief ? "usual" : "a typical one";
+    char far[64] = "";
+    if (!odd && sample->nearness <= 1.1)
+        (void)snprintf(far, sizeof far, ", as near as %s", typical);
+    else if (!odd && sample->nearness < 10)
+        (void)snprintf(far, sizeof far, ", %.1fx as far as %s", sample->nearness, typical);
+    else if (!odd && !isnan(sample->nearness))
+        (void)snprintf(far, sizeof far, ", far away from them");
+    if (brief)
+        (void)snprintf(out, size, "%s%d/%d nearest%s", odd ? "fits no class; " : "", sample->near_suggested,
+                       sample->near, far);
     else
-        (void)snprintf(out + used, size - (size_t)used, ", far away from them");
+        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", odd ? "fits no class; " : "",
+                       sample->near_suggested, sample->near, other, far);
 }
 
-/* "4.1x closer to 'cat' than to its own class" */
-static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other)
+/* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
+static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, bool brief)
 {
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
-    char times[32];
+    char times[32], which[TEXT + 8] = "";
     (void)snprintf(times, sizeof times,
                    ratio < 1.995   ? "%.2fx"
                    : ratio < 99.95 ? "%.1fx"
                    : ratio < 1000  ? "%.0fx"
                                    : "over 1000x",
                    ratio);
+    if (!brief)
+        (void)snprintf(which, sizeof which, " to '%s'", other);
     if (ratio < 1.005)
-        (void)snprintf(out, size, "as close to '%s' as to its own class", other);
+        (void)snprintf(out, size, "as close%s as to its own class", which);
     else if (sample->chi >= 1)
-        (void)snprintf(out, size, "%s closer to '%s' than to its own class", times, other);
+        (void)snprintf(out, size, "%s closer%s than to its own class", times, which);
     else
-        (void)snprintf(out, size, "%s closer to its own class than to '%s'", times, other);
+        (void)snprintf(out, size, "%s closer to its own class", times);
+}
+
+/* "99.8%" */
+static void describe_probability(char *out, size_t size, double p)
+{
+    if (p > .9995)
+        (void)snprintf(out, size, ">99.9%%");
+    else
+        say_to(out, size, p < .0995 ? "%.2f%%" : "%.1f%%", 100 * p);
 }
 
 typedef struct suspect_line {
-    char who[TEXT], given[TEXT], suggested[TEXT], why[2 * TEXT];
+    char who[TEXT], given[TEXT], suggested[TEXT], wrong[16], why[2 * TEXT];
 } suspect_line;
 
-static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width)
+static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width, bool brief)
 {
     rer_sample sample = {.size = sizeof sample};
     (void)rer_result_sample(&sample, job->result, row, NULL);
     const char *id = rer_dataset_id(job->data, row);
     char number[32];
     (void)snprintf(number, sizeof number, "%lld", (long long)row);
-    (void)clean_text(line->who, TEXT, id != NULL ? id : number, id != NULL ? width : 20);
-    (void)clean_text(line->given, TEXT, class_name(job, sample.given), width);
-    (void)clean_text(line->suggested, TEXT, class_name(job, sample.suggested), width);
-    if (sample.near > 0)
-        describe_near(line->why, sizeof line->why, &sample, line->suggested);
-    else
-        describe_reason(line->why, sizeof line->why, &sample, line->suggested);
+    (void)clean_name(line->who, TEXT, id != NULL ? id : number, id != NULL ? width : 20);
+    (void)clean_name(line->given, TEXT, class_name(job, sample.given), width);
+    (void)clean_name(line->suggested, TEXT, class_name(job, sample.suggested), width);
+    describe_probability(line->wrong, sizeof line->wrong, sample.mistakenness);
+    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested, brief);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)
@@ -160,36 +176,65 @@ static void print_budgets(const cli_job *job)
         grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
 }
 
+typedef struct suspect_table {
+    suspect_line lines[SUSPECTS];
+    int64_t rows[SUSPECTS], count;
+    const char *title;
+    int who, given, suggested, wrong;
+} suspect_table;
+
+/* Fills the lines with names of at most `width` columns; returns the columns of the longest one. */
+static int lay_out(suspect_table *table, const cli_job *job, int width, bool brief)
+{
+    for (int64_t i = 0; i < table->count; i++)
+        fill_line(&table->lines[i], job, table->rows[i], width, brief);
+    table->who = widest(table->lines, table->count, offsetof(suspect_line, who), table->title);
+    table->given = widest(table->lines, table->count, offsetof(suspect_line, given), "given");
+    table->suggested = widest(table->lines, table->count, offsetof(suspect_line, suggested), "suggested");
+    table->wrong = widest(table->lines, table->count, offsetof(suspect_line, wrong), "wrong");
+    int why = widest(table->lines, table->count, offsetof(suspect_line, why), "why");
+    return 2 + table->who + 2 + table->given + 2 + table->suggested + 2 + table->wrong + 2 + why;
+}
+
+/* Names as long as they are where that fits, then reasons in brief, then names shortened to what is left. */
+static void fit_table(suspect_table *table, const cli_job *job, int columns)
+{
+    enum { NAME = 40, READABLE = 16, LEAST = 7 };
+    for (int width = NAME; width >= READABLE; width--)
+        if (lay_out(table, job, width, false) <= columns)
+            return;
+    for (int width = NAME; width >= LEAST && lay_out(table, job, width, true) > columns; width--)
+        continue;
+}
+
+static void print_suspect(const suspect_table *table, const suspect_line *line)
+{
+    say("  %*s  ", table->who, line->who);
+    paint(RED);
+    print_padded(line->given, table->given + 2);
+    paint(GREEN);
+    print_padded(line->suggested, table->suggested + 2);
+    paint(PLAIN);
+    say("%*s  %s\n", table->wrong, line->wrong, line->why);
+}
+
 static void print_suspects(const cli_job *job)
 {
-    int64_t rows[SUSPECTS];
-    suspect_line lines[SUSPECTS];
-    int who = 0, given = 0, suggested = 0;
-    int64_t count = rer_result_suspects(job->result, SUSPECTS, rows);
-    const char *title = count > 0 && rer_dataset_id(job->data, rows[0]) != NULL ? "id" : "row";
-    /* Labels as wide as they are, then narrower until every line fits. */
-    for (int width = 40; width >= 8; width--) {
-        for (int64_t i = 0; i < count; i++)
-            fill_line(&lines[i], job, rows[i], width);
-        who = widest(lines, count, offsetof(suspect_line, who), title);
-        given = widest(lines, count, offsetof(suspect_line, given), "given");
-        suggested = widest(lines, count, offsetof(suspect_line, suggested), "suggested");
-        if (who + given + suggested + widest(lines, count, offsetof(suspect_line, why), "why") + 8 <= LINE_WIDTH)
-            break;
-    }
-    if (count == 0)
+    suspect_table table = {0};
+    table.count = rer_result_suspects(job->result, SUSPECTS, table.rows);
+    if (table.count == 0)
         return;
+    table.title = rer_dataset_id(job->data, table.rows[0]) != NULL ? "id" : "row";
+    fit_table(&table, job, terminal_width(STDOUT_FILENO));
     print_budgets(job);
-    say("  %*s  ", who, title);
-    print_padded("given", given + 2);
-    print_padded("suggested", suggested + 2);
-    say("why the label is suspicious\n");
-    for (int64_t i = 0; i < count; i++) {
-        say("  %*s%s  ", who - text_width(lines[i].who), "", lines[i].who);
-        print_padded(lines[i].given, given + 2);
-        print_padded(lines[i].suggested, suggested + 2);
-        say("%s\n", lines[i].why);
-    }
+    paint(DIM);
+    say("  %*s  ", table.who, table.title);
+    print_padded("given", table.given + 2);
+    print_padded("suggested", table.suggested + 2);
+    say("%*s  why\n", table.wrong, "wrong");
+    paint(PLAIN);
+    for (int64_t i = 0; i < table.count; i++)
+        print_suspect(&table, &table.lines[i]);
 }
 
 /* The classes of largest chi among those with samples, hardest first. */
@@ -215,27 +260,30 @@ static int find_hardest(const cli_job *job, int32_t hardest[HARDEST])
 static void print_classes(const cli_job *job)
 {
     int32_t hardest[HARDEST];
-    int n_hardest = find_hardest(job, hardest), n_pairs = 0;
+    int n_hardest = find_hardest(job, hardest), n_pairs = 0, half_width = terminal_width(STDOUT_FILENO) / 2;
+    int name = (half_width - 12) / 2; /* of a pair; " / " and the count take 12 */
     while (n_pairs < PAIRS && rer_result_pair(job->result, n_pairs) != NULL)
         n_pairs++;
     if (n_hardest == 0)
         return;
     say("\n  ");
-    print_padded("hardest classes", HALF - 2);
+    paint(DIM);
+    print_padded("hardest classes", half_width - 2);
     say("%s\n", n_pairs > 0 ? "most confused pairs" : "");
+    paint(PLAIN);
     for (int i = 0; i < n_hardest || i < n_pairs; i++) {
         char half[2 * TEXT] = "", number[32], a[TEXT], b[TEXT];
         if (i < n_hardest) {
             const rer_class_summary *class = rer_result_class(job->result, hardest[i]);
-            (void)clean_text(a, sizeof a, class_name(job, hardest[i]), 20);
+            (void)clean_name(a, sizeof a, class_name(job, hardest[i]), half_width - 28);
             say_to(half, sizeof half, "%s: chi %.3f, %s flagged", a, class->chi, grouped(number, class->n_issues));
         }
         say("  ");
-        print_padded(half, i < n_pairs ? HALF - 2 : text_width(half));
+        print_padded(half, i < n_pairs ? half_width - 2 : text_width(half));
         if (i < n_pairs) {
             const rer_pair *pair = rer_result_pair(job->result, i);
-            (void)clean_text(a, sizeof a, class_name(job, pair->a), 16);
-            (void)clean_text(b, sizeof b, class_name(job, pair->b), 16);
+            (void)clean_name(a, sizeof a, class_name(job, pair->a), name);
+            (void)clean_name(b, sizeof b, class_name(job, pair->b), name);
             say("%s / %s: %s", a, b, grouped(number, pair->a_as_b + pair->b_as_a));
         }
         say("\n");
@@ -246,7 +294,7 @@ static void print_classes(const cli_job *job)
 static void print_subsets(const cli_job *job)
 {
     const rer_portion *group, *hardest[SUBSETS];
-    char name[TEXT], number[32];
+    char number[32];
     int count = 0, total = 0;
     for (; (group = rer_result_portion(job->result, RER_BY_SUBSET, total)) != NULL; total++) {
         int at = count;
@@ -260,16 +308,15 @@ static void print_subsets(const cli_job *job)
     }
     if (total == 0)
         return;
-    say("\n  %-28s  %10s  %24s  %10s  %10s  %8s\n", "subset", "samples", "chi (95 %)", "difficulty", "noise rate",
-        "flagged");
+    int columns = terminal_width(STDOUT_FILENO), width = columns - 59;
+    width = width > 40 ? 40 : width;
+    say("\n  %-*s  %9s  %25s  %8s  %7s\n", width, "subset", "samples", "chi (95 %)", "wrong", "flagged");
     for (int i = 0; i < count; i++) {
-        (void)clean_text(name, sizeof name, hardest[i]->name, 28);
         say("  ");
-        print_padded(name, 28);
-        say("  %10s  %6.3f (%6.3f to %6.3f)", grouped(number, hardest[i]->n), hardest[i]->chi,
+        print_padded(hardest[i]->name, width);
+        say("  %9s  %6.3f (%6.3f to %6.3f)", grouped(number, hardest[i]->n), hardest[i]->chi,
             hardest[i]->chi_within.low, hardest[i]->chi_within.high);
-        say("  %10.3f  %10.3f  %8s\n", hardest[i]->difficulty, hardest[i]->noise_rate,
-            grouped(number, hardest[i]->n_issues));
+        say("  %6.1f %%  %7s\n", 100 * hardest[i]->noise_rate, grouped(number, hardest[i]->n_issues));
     }
     if (total > count)
         say("  %d more in subset_details.csv\n", total - count);

@@ -58,7 +58,7 @@ static void write_row(FILE *out, const char *name, const char *value, const rer_
 
 static void print_row(const char *value, const rer_summary *summary)
 {
-    say("  %10s  %8.4f  %8.4f  %8.4f  %10.4f  %10.4f  %8lld  %8.2f\n", value, summary->chi, summary->chi0,
+    say("  %10s  %6.4f  %6.4f  %8.4f  %6.4f  %6.4f  %7lld  %7.2f\n", value, summary->chi, summary->chi0,
         summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
         summary->seconds.total);
     (void)fflush(stdout);
@@ -75,7 +75,7 @@ static rer_status run_value(const cli_arguments *arguments, const rer_dataset *d
     rer_status status = rer_options_copy(&options, arguments->options, error);
     if (status == RER_OK)
         status = rer_options_set(options, values->name, values->value[i], error);
-    progress_start(&line, arguments->quiet);
+    progress_start(&line, data, arguments->quiet);
     if (status == RER_OK)
         status = rer_analyze(&result, data, options, NULL, &progress, error);
     progress_clear(&line);
@@ -94,8 +94,8 @@ static rer_status run_values(const cli_arguments *arguments, const rer_dataset *
     rer_status status = RER_OK;
     fputs(header, out);
     if (!arguments->quiet)
-        say("  %10s  %8s  %8s  %8s  %10s  %10s  %8s  %8s\n", values->name, "chi", "chi0", "chi_rand", "noise rate",
-            "error rate", "flagged", "seconds");
+        say("  %10s  %6s  %6s  %8s  %6s  %6s  %7s  %7s\n", values->name, "chi", "chi0", "chi_rand", "noise", "error",
+            "flagged", "seconds");
     for (int i = 0; i < values->count && status == RER_OK; i++)
         status = run_value(arguments, data, values, i, out, error);
     return status;

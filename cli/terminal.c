@@ -1,4 +1,4 @@
-/* What goes to the terminal: all of it by say() and complain(), but for the progress line. */
+/* What goes to the terminal: all of it by say() and complain(), but for colours and the line of progress.c. */
 #include "cli.h"
 
 #include <errno.h>
@@ -6,66 +6,54 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PROGRESS_WIDTH = 60 };
+/* ---- how wide, and in which colours ---------------------------------------------------------- */
 
-static double now(void)
+enum { WIDTH_UNKNOWN = 80, WIDTH_MIN = 60, WIDTH_MAX = 200 };
+
+int terminal_width(int fd)
 {
-    struct timespec time;
-    (void)clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+    struct winsize size;
+    const char *columns = getenv("COLUMNS");
+    long width = columns != NULL ? strtol(columns, NULL, 10) : 0;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        width = size.ws_col;
+    width = width > 0 ? width : WIDTH_UNKNOWN;
+    return (int)(width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width);
 }
 
-void progress_start(progress_line *line, bool quiet)
+static const char *wanted_colours = "auto";
+
+rer_status colours_choose(const char *when, rer_error *error)
 {
-    *line = (progress_line){.enabled = !quiet && isatty(STDERR_FILENO) == 1, .start = now()};
+    static const char *const choices[] = {"auto", "always", "never"};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strcmp(when, choices[i]) == 0) {
+            wanted_colours = choices[i];
+            return RER_OK;
+        }
+    return fail(error, RER_BAD_USAGE, "--color %s: it is auto, always or never", when);
 }
 
-/* Seconds left at the pace of the present stage, or -1 while that is unknown. */
-static double seconds_left(const progress_line *line, double time, double fraction)
+bool colours_are_on(int fd)
 {
-    double done = fraction - line->stage_fraction, spent = time - line->stage_start;
-    return done > 0 && spent > 0.2 ? spent * (1 - fraction) / done : -1;
+    const char *refused = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    if (strcmp(wanted_colours, "auto") != 0)
+        return strcmp(wanted_colours, "always") == 0;
+    return isatty(fd) == 1 && (refused == NULL || refused[0] == 0) &&
+           (terminal == NULL || strcmp(terminal, "dumb") != 0);
 }
 
-static void show(progress_line *line, double time, double fraction)
+void paint(style how)
 {
-    char left[40] = "", rate[40] = "", text[PROGRESS_WIDTH + 1];
-    double seconds = seconds_left(line, time, fraction);
-    if (seconds > 0 && line->items > 0)
-        (void)snprintf(rate, sizeof rate, ", %.3g a second", (1 - fraction) * (double)line->items / seconds);
-    if (seconds >= 0)
-        (void)snprintf(left, sizeof left, seconds < 90 ? ", about %.0f s left" : ", about %.0f min left",
-                       seconds < 90 ? seconds + 0.5 : seconds / 60 + 0.5);
-    (void)snprintf(text, sizeof text, "%s: %3.0f %%%s%s", line->stage, 100 * fraction, rate, left);
-    fprintf(stderr, "\r%-*s", PROGRESS_WIDTH, text);
-    line->shown = true;
-    line->last_shown = time;
+    static const char *const codes[] = {"0", "1", "2", "31", "32"};
+    if (colours_are_on(STDOUT_FILENO))
+        printf("\033[%sm", codes[how]);
 }
 
-/* Shown from the second second on, and at most ten times a second. */
-bool progress_report(void *context, const char *stage, double fraction)
-{
-    progress_line *line = context;
-    double time = line->enabled ? now() : 0;
-    if (line->enabled && strncmp(line->stage, stage, sizeof line->stage - 1) != 0) {
-        (void)snprintf(line->stage, sizeof line->stage, "%s", stage);
-        line->stage_start = time;
-        line->stage_fraction = fraction;
-    }
-    if (line->enabled && time - line->start > 1 && time - line->last_shown > 0.1)
-        show(line, time, fraction);
-    return signals_received() != 0;
-}
-
-void progress_clear(progress_line *line)
-{
-    if (line->shown)
-        fprintf(stderr, "\r%*s\r", PROGRESS_WIDTH, "");
-    line->shown = false;
-}
+/* ---- texts of anyone's ------------------------------------------------------------------------ */
 
 /* Decodes one character; malformed bytes count as one control character each. */
 static int decode(const char *text, unsigned *point)
@@ -126,35 +114,57 @@ int text_width(const char *text)
     return width;
 }
 
-int clean_text(char *out, size_t size, const char *text, int width)
+/* Copies what fits into `limit` columns and below `size` bytes; returns where it stopped. */
+static const char *copy_columns(char *out, size_t size, size_t *used, int *columns, const char *text, int limit)
 {
-    bool cut = text_width(text) > width;
-    int limit = cut ? width - 2 : width, columns = 0;
-    size_t used = 0;
     while (*text != 0) {
         char shown[16];
         const char *next = text;
         int wide = next_visible(shown, &next);
-        if (columns + wide > limit || used + strlen(shown) + 3 > size)
+        if (*columns + wide > limit || *used + strlen(shown) >= size)
             break;
-        memcpy(out + used, shown, strlen(shown));
-        used += strlen(shown);
-        columns += wide;
+        for (const char *byte = shown; *byte != 0; byte++)
+            out[(*used)++] = *byte;
+        *columns += wide;
         text = next;
     }
+    return text;
+}
+
+/* Where more than `width` columns would be needed: the beginning, "..", and the last `tail` columns. */
+static int cut_text(char *out, size_t size, const char *text, int width, int tail)
+{
+    char shown[16];
+    int columns = 0, total = text_width(text), head = total > width ? width - 2 - tail : width;
+    size_t used = 0, room = total > width && tail > 0 ? size / 2 : size - 2;
+    text = copy_columns(out, room, &used, &columns, text, head);
     if (*text != 0) {
+        int left = total - columns;
+        while (*text != 0 && left > tail)
+            left -= next_visible(shown, &text);
         memcpy(out + used, "..", 2);
         used += 2;
         columns += 2;
+        (void)copy_columns(out, size, &used, &columns, text, columns + tail);
     }
     out[used] = 0;
     return columns;
 }
 
+int clean_text(char *out, size_t size, const char *text, int width)
+{
+    return cut_text(out, size, text, width, 0);
+}
+
+int clean_name(char *out, size_t size, const char *text, int width)
+{
+    return cut_text(out, size, text, width, (width - 2) / 2);
+}
+
 void print_padded(const char *text, int width)
 {
     char clean[512];
-    int columns = clean_text(clean, sizeof clean, text, width);
+    int columns = clean_name(clean, sizeof clean, text, width);
     say("%s%*s", clean, width > columns ? width - columns : 0, "");
 }
 
@@ -305,7 +315,7 @@ void complain(const char *format, ...)
 {
     values from;
     va_start(from.list, format);
-    fputs("rer: ", stderr);
+    fputs(colours_are_on(STDERR_FILENO) ? "\033[1;31mrer:\033[0m " : "rer: ", stderr);
     put_formatted(stderr, format, &from);
     fputc('\n', stderr);
     va_end(from.list);

@@ -256,7 +256,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK)
         status = run_stages(made, &run, outputs, error);
-    if (made->model != NULL)
+    if (status == RER_OK)
         made->model->span = span;
     else
         rer_span_free(span);

@@ -23,7 +23,17 @@ def _refuse_many(multi_label: bool) -> None:
         raise ValueError("multi_label: rer judges one label a row; analyse each label on its own")
 
 
-def _count(labels: Any, confident_joint: Any) -> int:
+def _joint(
+    labels: Any, pred_probs: Any, features: Any, joint: Any, confident_joint: Any, multi_label: bool, options: dict[str, Any]
+) -> Floats:
+    """The joint that was given, or what the others say of it."""
+    _refuse_many(multi_label)
+    return estimate_joint(labels, pred_probs, features, confident_joint, options) if joint is None else np.asarray(joint)
+
+
+def _count(labels: Any, num_examples: int | None, confident_joint: Any) -> int:
+    if num_examples is not None:
+        return num_examples
     if labels is not None:
         return len(as_array(labels, "labels"))
     if confident_joint is not None:
@@ -44,9 +54,8 @@ def rank_classes_by_label_quality(
     **options: Any,
 ) -> "pandas.DataFrame":
     """The classes from the one whose labels are worst on: how many labels are wrong, and how many lack."""
-    _refuse_many(multi_label)
-    joint = estimate_joint(labels, pred_probs, features, confident_joint, options) if joint is None else np.asarray(joint)
-    n = _count(labels, confident_joint) if num_examples is None else num_examples
+    joint = _joint(labels, pred_probs, features, joint, confident_joint, multi_label, options)
+    n = _count(labels, num_examples, confident_joint)
     right, given, true = joint.diagonal(), joint.sum(axis=1), joint.sum(axis=0)
     noise = (given - right) / np.maximum(given, 1e-6)
     columns = {
@@ -77,9 +86,8 @@ def find_overlapping_classes(
     **options: Any,
 ) -> "pandas.DataFrame":
     """Pairs of classes, those most often labelled as each other first."""
-    _refuse_many(multi_label)
-    joint = estimate_joint(labels, pred_probs, features, confident_joint, options) if joint is None else np.asarray(joint)
-    n = _count(labels, confident_joint) if num_examples is None else num_examples
+    joint = _joint(labels, pred_probs, features, joint, confident_joint, multi_label, options)
+    n = _count(labels, num_examples, confident_joint)
     shares: Floats = joint if asymmetric else joint + joint.T
     a, b = np.nonzero(~np.eye(len(joint), dtype=bool)) if asymmetric else np.triu_indices(len(joint), 1)
     columns = {
@@ -109,12 +117,12 @@ def overall_label_health_score(
 ) -> float:
     """The share of the labels that look right, 0..1."""
     _refuse_many(multi_label)
-    n = _count(labels, confident_joint) if num_examples is None else num_examples
+    n = _count(labels, num_examples, confident_joint)
     if features is None and pred_probs is not None and labels is not None:
         n_wrong = labelled(labels, pred_probs).confident.n_wrong
         health = 1 - n_wrong / n
     else:
-        joint = estimate_joint(labels, pred_probs, features, confident_joint, options) if joint is None else joint
+        joint = _joint(labels, pred_probs, features, joint, confident_joint, multi_label, options)
         health = float(np.trace(joint))
         n_wrong = round((1 - health) * n)
     if verbose:
@@ -137,9 +145,8 @@ def health_summary(
     **options: Any,
 ) -> dict[str, Any]:
     """All of the above: {"overall_label_health_score", "joint", "classes_by_label_quality", "overlapping_classes"}."""
-    _refuse_many(multi_label)
-    joint = estimate_joint(labels, pred_probs, features, confident_joint, options) if joint is None else np.asarray(joint)
-    n = _count(labels, confident_joint) if num_examples is None else num_examples
+    joint = _joint(labels, pred_probs, features, joint, confident_joint, multi_label, options)
+    n = _count(labels, num_examples, confident_joint)
     classes = rank_classes_by_label_quality(class_names=class_names, num_examples=n, joint=joint)
     pairs = find_overlapping_classes(asymmetric=asymmetric, class_names=class_names, num_examples=n, joint=joint)
     if verbose:

@@ -119,11 +119,14 @@ static rer_status take_decision(application *a, int64_t row, rer_error *error)
     const char *decision = a->cell[DECISION], *label = a->cell[NEW_LABEL];
     bool keeps = strcmp(decision, "keep") == 0, drops = strcmp(decision, "drop") == 0;
     bool changes = strcmp(decision, "fix") == 0 || strcmp(decision, "choose") == 0;
+    bool is_open = strcmp(decision, "unsure") == 0;
     rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
     if (status != RER_OK)
         return status;
+    if (is_open)
+        return RER_OK;
     if (!keeps && !drops && !changes)
-        return fail_at(a, error, "a decision is keep, fix, choose or drop, not", decision);
+        return fail_at(a, error, "a decision is keep, fix, choose, drop or unsure, not", decision);
     const named_class *class = changes ? find_class(a, label) : NULL;
     if (changes && class == NULL)
         return fail_at(a, error, "the labels have no class", label);

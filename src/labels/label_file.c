@@ -21,7 +21,8 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
 {
     rer_input input = RER_NO_INPUT;
     rer_label_file opened = {.array = {.fd = -1}};
-    rer_status status = rer_input_open(&input, path, error);
+    rer_status status = rer_input_open_column(&input, path, error);
+    opened.is_column = column != NULL || input.member != NULL;
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have columns", path,
                           column);

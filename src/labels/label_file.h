@@ -10,6 +10,7 @@ typedef struct rer_label_file {
     rer_labels labels;
     rer_array array; /* name NULL where the labels are texts of a table */
     rer_texts texts;
+    bool is_column; /* of a table, below its header */
 } rer_label_file;
 
 rer_status rer_label_file_open(rer_label_file *file, const char *path, const char *column, int64_t expected,

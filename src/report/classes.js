@@ -48,7 +48,7 @@
 
   function startClasses() {
     if (rows.length === 0 || !$("class-table")) return;
-    let key = "chi";
+    let key = "issues";
     let descending = true;
     let count = PAGE;
     const draw = () => {
@@ -81,7 +81,9 @@
   function startMatrix() {
     if (data.pairs.length === 0 || !$("matrix")) return;
     $("confused").hidden = $("confused-lead").hidden = $("pairs").hidden = false;
-    $("pairs").append(...data.pairs.slice(0, 12).map(([a, b, ab, ba]) => {
+    const often = data.pairs.filter(([, , ab, ba]) => ab + ba > 1).slice(0, 12); /* once is chance */
+    $("pairs").hidden = often.length === 0;
+    $("pairs").append(...often.map(([a, b, ab, ba]) => {
       const open = hasPair(a, b);
       return make(open ? "button" : "div", { type: open ? "button" : null, class: "pair", onclick: open ? () => showPair(a, b) : null },
         make("span", {}, label(a), " / ", label(b)), make("span", { class: "muted", text: grouped(ab + ba) }));

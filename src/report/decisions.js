@@ -7,18 +7,22 @@
   const suspects = data.suspects.map((s, place) => ({
     place, row: s[0], given: s[1], suggested: s[2], p: s[3], chi: s[4],
     flagged: (s[5] & 1) !== 0, outlier: (s[5] & 2) !== 0, like: s[6], unlike: s[7],
-    near: s[8], nearSuggested: s[9], nearness: s[10],
+    near: s[8], nearSuggested: s[9], nearness: s[10], group: s[11], nearest: s[12],
+    ranked: (s[5] & 4) !== 0,
     id: data.ids ? data.ids[s[0]] : null, words: null,
   }));
   const byRow = new Map(suspects.map((s) => [s.row, s]));
 
-  const isDecision = (text) => ["keep", "fix", "choose", "drop"].includes(text);
+  const isDecision = (text) => ["keep", "fix", "choose", "drop", "unsure"].includes(text);
+  const isEntry = (text) => isDecision(text) || text === "open" || text === "note";
 
-  /* A log of [row, decision, label]: the last entry of a row holds, and undo takes one off the end. */
+  /* A log of [row, decision, label, step]: the last entry of a row holds ("open": none, "note": a text beside it), and
+   * undo takes those of the last step off the end. */
   const store = {
     key: `rer-decisions-${data.checksum}-${data.features}`,
     log: [],
     state: new Map(),
+    notes: new Map(),
     kept: true,
     read() {
       let text = null;
@@ -30,7 +34,7 @@
       }
       try {
         this.log = Array.from(JSON.parse(text) || [])
-          .filter((entry) => Array.isArray(entry) && byRow.has(entry[0]) && isDecision(entry[1]));
+          .filter((entry) => Array.isArray(entry) && byRow.has(entry[0]) && isEntry(entry[1]));
       } catch {
         this.log = []; /* not ours */
       }
@@ -38,8 +42,13 @@
     },
     replay() {
       this.state = new Map();
+      this.notes = new Map();
       for (const [row, decision, value] of this.log)
-        this.state.set(row, { decision, value });
+        if (decision === "note") this.notes.set(row, value);
+        else if (decision === "open") this.state.delete(row);
+        else this.state.set(row, { decision, value });
+      for (const [row, text] of this.notes)
+        if (text === "") this.notes.delete(row);
     },
     write() {
       this.replay();
@@ -50,9 +59,22 @@
       }
       $("storage").hidden = this.kept;
     },
-    add(row, decision, value) {
-      this.log.push([row, decision, value]);
+    stepOf(entry) { return entry ? entry[3] || 0 : 0; },
+    /* Entries [row, decision, label] that are undone together. */
+    add(entries) {
+      const step = this.stepOf(this.log[this.log.length - 1]) + 1;
+      for (const entry of entries) this.log.push([...entry, step]);
       this.write();
+    },
+    /* Returns the rows that changed, the first one first. */
+    undo() {
+      const last = this.log[this.log.length - 1];
+      const step = this.stepOf(last);
+      const rows = [];
+      while (this.log.length > 0 && (rows.length === 0 || step > 0 && this.stepOf(this.log[this.log.length - 1]) === step))
+        rows.unshift(this.log.pop()[0]);
+      if (rows.length > 0) this.write();
+      return rows;
     },
   };
 
@@ -63,6 +85,7 @@
     if (!made) return null;
     if (made.decision === "keep") return "kept";
     if (made.decision === "drop") return "dropped";
+    if (made.decision === "unsure") return "unsure";
     const c = values.indexOf(made.value);
     return "→ " + (c >= 0 ? nameOf(c) : made.value);
   }
@@ -75,15 +98,17 @@
   function decisionsAsCsv() {
     const named = data.values !== null;
     const head = ["index", ...(data.ids ? ["id"] : []), "given_label", "decision", "new_label",
-      ...(named ? ["given_name", "new_name"] : []), "mistakenness", "labels_checksum"];
+      ...(named ? ["given_name", "new_name"] : []), "mistakenness", "labels_checksum", ...(store.notes.size > 0 ? ["note"] : [])];
     const lines = [head];
     for (const s of suspects) {
-      const made = decisionOf(s);
+      const made = decisionOf(s) || (store.notes.has(s.row) ? { decision: "unsure" } : null);
       if (!made) continue;
-      const value = made.decision === "drop" ? "" : made.decision === "keep" ? values[s.given] : made.value;
+      const stays = made.decision === "keep" || made.decision === "unsure";
+      const value = made.decision === "drop" ? "" : stays ? values[s.given] : made.value;
       const c = made.decision === "drop" ? -1 : values.indexOf(value);
       lines.push([s.row, ...(data.ids ? [s.id] : []), values[s.given], made.decision, value,
-        ...(named ? [names[s.given], c >= 0 ? names[c] : ""] : []), s.p, "rer:" + data.checksum]);
+        ...(named ? [names[s.given], c >= 0 ? names[c] : ""] : []), s.p, "rer:" + data.checksum,
+        ...(store.notes.size > 0 ? [store.notes.get(s.row)] : [])]);
     }
     return lines.map((line) => line.map(cell).join(",") + "\n").join("");
   }
@@ -116,16 +141,11 @@
       return "This file holds no decisions of a label report.";
     if (rows.some((row) => row[at("labels_checksum")] !== "rer:" + data.checksum))
       return "These decisions were made for other labels: nothing was loaded.";
-    let loaded = 0;
-    for (const row of rows) {
-      const index = Number(row[at("index")]);
-      const decision = row[at("decision")];
-      if (!byRow.has(index) || !isDecision(decision)) continue;
-      store.log.push([index, decision, decision === "keep" || decision === "drop" ? "" : row[at("new_label")]]);
-      loaded++;
-    }
-    store.write();
-    return `${loaded} of ${rows.length} decisions loaded.`;
+    const found = rows.map((row) => [Number(row[at("index")]), row[at("decision")], row[at("new_label")], row[at("note")]])
+      .filter(([index, decision]) => byRow.has(index) && isDecision(decision));
+    store.add(found.flatMap(([index, decision, value, note]) => [
+      [index, decision, decision === "fix" || decision === "choose" ? value : ""], ...(note ? [[index, "note", note]] : [])]));
+    return `${found.length} of ${rows.length} decisions loaded.`;
   }
 
   Object.assign(rerReport, { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions });

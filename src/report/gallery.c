@@ -3,7 +3,16 @@
 #include "source/texts.h"
 #include "stats/order.h"
 
-enum { SUSPECTS_MIN = 100, SUSPECTS_MAX = 5000, TEXT_MIN = 80, TEXT_MAX = 800 };
+enum {
+    SUSPECTS_MORE = 100,
+    SUSPECTS_FEW = 10,
+    SUSPECTS_MAX = 5000,
+    CONFLICTS_SHOWN = 120,
+    TEXT_MIN = 80,
+    TEXT_MAX = 800
+};
+
+#define WORTH_A_LOOK .05 /* fewer than one mistake in 20: people stop finding any */
 
 void rer_gallery_free(rer_gallery *gallery)
 {
@@ -12,21 +21,6 @@ void rer_gallery_free(rer_gallery *gallery)
     rer_thumbnails_free(&gallery->thumbnails);
     rer_texts_free(&gallery->texts);
     *gallery = (rer_gallery){0};
-}
-
-static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result, rer_error *error)
-{
-    int64_t wanted = rer_max(SUSPECTS_MIN, rer_min(result->summary.n_issues, SUSPECTS_MAX));
-    wanted = rer_min(wanted, result->N);
-    rer_status status = rer_allocate(&gallery->suspects, wanted, sizeof *gallery->suspects, "suspects", error);
-    if (status == RER_OK)
-        gallery->n_suspects = rer_result_suspects(result, wanted, gallery->suspects);
-    if (status == RER_OK)
-        status = rer_allocate(&gallery->examples, gallery->n_suspects, 2 * RER_EXAMPLES * sizeof *gallery->examples,
-                              "examples", error);
-    for (int64_t i = 0; status == RER_OK && i < gallery->n_suspects * 2 * RER_EXAMPLES; i++)
-        gallery->examples[i] = -1;
-    return status;
 }
 
 /* ---- classes ---------------------------------------------------------------------------------- */
@@ -114,6 +108,62 @@ static rer_status choose_outliers(rer_gallery *gallery, const rer_result *result
     while (gallery->n_outliers < RER_OUTLIERS_SHOWN && gallery->outliers[gallery->n_outliers] >= 0)
         gallery->n_outliers++;
     return RER_OK;
+}
+
+/* ---- suspects --------------------------------------------------------------------------------- */
+
+/* The flagged ones; then, up to SUSPECTS_MORE, as long as it is worth it, and a few in any case. */
+static void choose_ranked(rer_gallery *gallery, const rer_result *result, int64_t wanted)
+{
+    int64_t least = rer_max(rer_min(result->summary.n_issues, SUSPECTS_MAX), SUSPECTS_FEW);
+    int64_t found = rer_result_suspects(result, wanted, gallery->suspects), n = found;
+    while (n > least && !(rer_sample_of(result, gallery->suspects[n - 1]).mistakenness >= WORTH_A_LOOK))
+        n--;
+    gallery->n_ranked = gallery->n_suspects = n;
+    gallery->is_all_worth = n < found;
+}
+
+static void add_suspect(rer_gallery *gallery, const rer_result *result, int64_t row)
+{
+    if (row < 0 || result->given[row] < 0)
+        return;
+    for (int64_t i = 0; i < gallery->n_suspects; i++)
+        if (gallery->suspects[i] == row)
+            return;
+    gallery->suspects[gallery->n_suspects++] = row;
+}
+
+/* Near-duplicates whose labels disagree, group by group. */
+static void add_conflicts(rer_gallery *gallery, const rer_result *result)
+{
+    int64_t list[CONFLICTS_SHOWN];
+    double keys[CONFLICTS_SHOWN];
+    for (int i = 0; i < CONFLICTS_SHOWN; i++)
+        list[i] = -1;
+    for (int64_t row = 0; result->duplicate != NULL && row < result->N; row++)
+        if (result->duplicate[row] >= 0 && result->duplicate[row] < result->summary.n_duplicate_conflicts)
+            insert(list, keys, CONFLICTS_SHOWN, row, result->duplicate[row]);
+    for (int i = 0; i < CONFLICTS_SHOWN; i++)
+        add_suspect(gallery, result, list[i]);
+}
+
+/* All that a person may decide on, in one queue: suspects, conflicting duplicates, rows that fit no class. */
+static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result, rer_error *error)
+{
+    int64_t wanted = rer_max(SUSPECTS_MORE, rer_min(result->summary.n_issues, SUSPECTS_MAX));
+    int64_t room = rer_min(wanted, result->N) + CONFLICTS_SHOWN + RER_OUTLIERS_SHOWN;
+    rer_status status = rer_allocate(&gallery->suspects, room, sizeof *gallery->suspects, "suspects", error);
+    if (status != RER_OK)
+        return status;
+    choose_ranked(gallery, result, rer_min(wanted, result->N));
+    add_conflicts(gallery, result);
+    for (int64_t i = 0; i < gallery->n_outliers; i++)
+        add_suspect(gallery, result, gallery->outliers[i]);
+    status = rer_allocate(&gallery->examples, gallery->n_suspects, 2 * RER_EXAMPLES * sizeof *gallery->examples,
+                          "examples", error);
+    for (int64_t i = 0; status == RER_OK && i < gallery->n_suspects * 2 * RER_EXAMPLES; i++)
+        gallery->examples[i] = -1;
+    return status;
 }
 
 /* ---- all rows --------------------------------------------------------------------------------- */
@@ -234,13 +284,13 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
     rer_run run = {0};
     rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, NULL, error);
     if (status == RER_OK)
-        status = choose_suspects(&made, result, error);
-    if (status == RER_OK)
         status = choose_classes(&made, result, error);
     if (status == RER_OK)
         status = choose_samples(&made, result, error);
     if (status == RER_OK)
         status = choose_outliers(&made, result, error);
+    if (status == RER_OK)
+        status = choose_suspects(&made, result, error);
     if (status == RER_OK && !rer_dataset_is_apart(data)) /* which are chosen by what is in the rows */
         status = rer_gallery_examples(&made, result, &run, error);
     if (status == RER_OK)

@@ -16,8 +16,10 @@ enum {
 };
 
 typedef struct rer_gallery {
-    int64_t n_suspects;
-    int64_t *suspects; /* [n_suspects] rows, most suspicious first */
+    int64_t n_suspects, n_ranked;
+    bool is_all_worth; /* to look at: what follows is hardly wrong */
+    int64_t *suspects; /* [n_suspects] labelled rows to decide on: n_ranked by suspicion, the most suspicious first,
+                           then near-duplicates whose labels disagree, then rows that fit no class */
     int64_t *examples; /* [n_suspects, 2, RER_EXAMPLES] clean rows of the given and of the suggested class, nearest
                            first; -1: none */
     int32_t n_classes; /* shown */

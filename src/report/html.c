@@ -133,7 +133,7 @@ static void put_numbers(const rer_page *page)
         put_scale(writer, summary->difficulty);
     }
     rer_put(writer, "</dd></div>\n");
-    start_number(writer, page->result->model != NULL ? "Leave-one-out error" : "Nearest-class error");
+    start_number(writer, "Nearest-class error");
     rer_put_percent(writer, summary->error_rate);
     end_number(writer, "labels whose nearest class is another one");
     rer_frame_numbers_end(writer);
@@ -157,10 +157,27 @@ static void put_notes(const rer_page *page)
     }
 }
 
+/* A command that works as it stands, where the labels and decisions.csv are. */
+static void put_apply(const rer_page *page)
+{
+    const rer_dataset *data = page->data;
+    bool is_ours = data->clusters > 0 || data->has_folder_labels; /* in no file but ours */
+    const char *labels = is_ours ? "samples.csv:given_label" : data->labels.source;
+    rer_writer *writer = page->writer;
+    char *word = NULL;
+    labels = labels != NULL ? labels : "y.npy";
+    bool is_table = strstr(labels, ".csv") != NULL || strstr(labels, ".tsv") != NULL || strstr(labels, ".txt") != NULL;
+    rer_put(writer,
+            is_ours ? ", in the folder of this page: <code id=\"apply\">rer apply" : ": <code id=\"apply\">rer apply");
+    if (rer_writer_ok(writer, rer_shell_word(&word, labels, writer->error)))
+        rer_put_html(writer, word);
+    rer_puts(writer, " decisions.csv --out y_clean", is_table ? ".csv" : ".npy", "</code>");
+    free(word);
+}
+
 /* What to do with the answer, in three steps. */
 static void put_next(const rer_page *page)
 {
-    const char *labels = page->data->labels.source;
     const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
@@ -177,9 +194,9 @@ static void put_next(const rer_page *page)
         rer_put_count(writer, llround(rer_result_expected_wrong(page->result, twice)));
         rer_put(writer, " wrong ones.");
     }
-    rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them: <code>rer apply ");
-    rer_put_html(writer, labels != NULL ? labels : "y.npy");
-    rer_put(writer, " decisions.csv --out y_clean.npy</code></li>\n</ol></div>\n");
+    rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them");
+    put_apply(page);
+    rer_put(writer, "</li>\n</ol></div>\n");
 }
 
 /* ---- sections --------------------------------------------------------------------------------- */
@@ -190,12 +207,27 @@ static void put_suspects(const rer_page *page)
     const rer_summary *summary = &page->result->summary;
     if (page->gallery.n_suspects == 0)
         return;
+    int64_t ranked = page->gallery.n_ranked, more = page->gallery.n_suspects - ranked;
     rer_put(writer, "<h2 id=\"suspects\" data-short=\"Suspects\">Labels to look at</h2>\n<p class=\"lead\">The ");
-    rer_put_count(writer, page->gallery.n_suspects);
+    rer_put_count(writer, ranked);
     rer_put(writer, " most suspicious labels, the likeliest mistakes first");
-    if (page->gallery.n_suspects < summary->n_labelled)
-        rer_put(writer, ". All samples are in samples.csv");
-    rer_put(writer, ".</p>\n");
+    if (more > 0) {
+        rer_put(writer, ", then ");
+        rer_put_count(writer, more);
+        rer_put(writer, more == 1 ? " sample that is a copy with another label or fits no class"
+                                  : " samples that are copies with different labels or fit no class");
+    }
+    rer_put(writer, ".");
+    if (summary->n_issues > ranked) {
+        rer_put(writer, " <b>");
+        rer_put_count(writer, summary->n_issues - ranked);
+        rer_put(writer, " more are flagged</b>: samples.csv has them (is_label_issue).");
+    } else if (ranked < summary->n_labelled) {
+        rer_put(writer, page->gallery.is_all_worth
+                            ? " After them fewer than one label in 20 is wrong: a good place to stop."
+                            : " All samples are in samples.csv.");
+    }
+    rer_put(writer, "</p>\n");
     rer_put(writer, rer_review_html);
 }
 

@@ -173,6 +173,20 @@ static void put_matrix(rer_json *json, const rer_page *page, const listed *list)
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
+/* The labels of the rows next to it, as far as they are known. */
+static void put_nearest(rer_json *json, const rer_page *page, const listed *list, int64_t row)
+{
+    int64_t rows[RER_NEAR_ROWS];
+    int32_t count = rer_result_near(page->result, row, rows);
+    rer_json_array(json, NULL);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t given = page->result->given[rows[i]];
+        if (given >= 0 && list->place[given] >= 0)
+            rer_json_integer(json, NULL, list->place[given]);
+    }
+    rer_json_end(json);
+}
+
 static void put_suspects(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_gallery *gallery = &page->gallery;
@@ -187,12 +201,16 @@ static void put_suspects(rer_json *json, const rer_page *page, const listed *lis
         rer_json_integer(json, NULL, sample.suggested >= 0 ? list->place[sample.suggested] : -1);
         rer_json_real(json, NULL, sample.mistakenness);
         rer_json_real(json, NULL, sample.chi);
-        rer_json_integer(json, NULL, (sample.is_issue ? 1 : 0) + (sample.is_outlier ? 2 : 0));
+        rer_json_integer(json, NULL,
+                         (sample.is_issue ? 1 : 0) + (sample.is_outlier ? 2 : 0) + (i < gallery->n_ranked ? 4 : 0));
         put_rows(json, examples, RER_EXAMPLES);
         put_rows(json, examples + RER_EXAMPLES, RER_EXAMPLES);
         rer_json_integer(json, NULL, sample.near);
         rer_json_integer(json, NULL, sample.near_suggested);
         rer_json_real(json, NULL, sample.nearness);
+        bool in_conflict = sample.duplicates >= 0 && sample.duplicates < page->result->summary.n_duplicate_conflicts;
+        rer_json_integer(json, NULL, in_conflict ? sample.duplicates : -1);
+        put_nearest(json, page, list, sample.row);
         rer_json_end(json);
     }
     rer_json_end(json);
@@ -248,6 +266,11 @@ static void put_id(rer_json *json, const char *row, const rer_page *page, int64_
     rer_json_text(json, row, rer_dataset_id(page->data, page->gallery.rows[i]));
 }
 
+static void put_file(rer_json *json, const char *row, const rer_page *page, int64_t i)
+{
+    rer_json_text(json, row, rer_text(&page->data->images.paths, page->gallery.rows[i]));
+}
+
 static void put_text(rer_json *json, const char *row, const rer_page *page, int64_t i)
 {
     rer_json_text(json, row, rer_text(&page->gallery.texts, i));
@@ -282,6 +305,8 @@ void rer_page_data(const rer_page *page)
         put_by_row(&json, "pictures", page, page->gallery.thumbnails.count > 0, put_picture);
         if (page->data->ids.count > 0)
             put_by_row(&json, "ids", page, true, put_id);
+        if (page->data->images.paths.count > 0)
+            put_by_row(&json, "files", page, true, put_file);
         if (page->gallery.texts.count > 0)
             put_by_row(&json, "texts", page, true, put_text);
         put_by_row(&json, "bars", page, page->gallery.bars != NULL, put_bars);

@@ -9,8 +9,10 @@
   /* ---- filters and the list ----------------------------------------------------------------------- */
 
   let shown = suspects;
+  let first = 0; /* cards first .. drawn - 1 of `shown` are drawn */
   let drawn = 0;
   let chosen = -1; /* place in `shown` */
+  let anchor = -1; /* where a range begins that ends at `chosen`; -1: there is none */
 
   function wordsOf(s) {
     if (s.words === null)
@@ -26,28 +28,33 @@
     row: (a, b) => a.row - b.row,
   };
 
+  /* Why it is in the queue: one sample may be there for several reasons. */
+  const kinds = { suspect: (s) => s.ranked, copy: (s) => s.group >= 0, outlier: (s) => s.outlier };
+
   function filter() {
     const find = $("find").value.trim().toLowerCase();
     const over = Number($("over").value) / 100;
     const only = $("class").value === "" ? -1 : Number($("class").value);
     const pair = $("pair").value;
     const state = $("state").value;
+    const what = $("what").value;
     const before = shown[chosen];
     $("over-shown").textContent = Math.round(100 * over) + " %";
     shown = suspects.filter((s) =>
       (s.p === null ? over === 0 : s.p >= over) && (only < 0 || s.given === only || s.suggested === only) &&
-      (pair === "" || `${s.given}-${s.suggested}` === pair) && (find === "" || wordsOf(s).includes(find)) &&
+      (what === "" || kinds[what](s)) && (pair === "" || `${s.given}-${s.suggested}` === pair) &&
+      (find === "" || wordsOf(s).includes(find)) &&
       (state === "all" || (state === "done") === store.state.has(s.row)));
     shown.sort(sorts[$("sort").value]);
-    $("list").replaceChildren();
-    drawn = 0;
-    drawMore();
+    drawFrom(0);
     const again = before ? shown.indexOf(before) : -1;
-    choose(again >= 0 ? again : shown.length > 0 ? 0 : -1);
+    choose(again >= 0 ? again : firstOpen());
     $("none").hidden = shown.length > 0;
     $("count").textContent = shown.length === suspects.length ? `${grouped(suspects.length)} suspects`
       : `${grouped(shown.length)} of ${grouped(suspects.length)} suspects`;
   }
+
+  const firstOpen = () => shown.length === 0 ? -1 : Math.max(0, shown.findIndex((s) => !store.state.has(s.row)));
 
   function fillCard(card, s) {
     const badge = badgeText(s);
@@ -60,40 +67,72 @@
       ...(badge === null ? [] : [make("span", { class: "badge", text: badge })]));
   }
 
+  function makeCard(place) {
+    const card = make("div", { class: "card", role: "option", id: `card-${place}`, "aria-selected": "false" });
+    card.addEventListener("click", (event) => {
+      choose(place, event.shiftKey);
+      if (isStacked()) $("detail").scrollIntoView({ block: "start" });
+    });
+    fillCard(card, shown[place]);
+    return card;
+  }
+
+  const cardsOf = (from, until) => Array.from({ length: until - from }, (_, i) => makeCard(from + i));
+
   function drawMore() {
     const until = Math.min(drawn + PAGE, shown.length);
-    const cards = [];
-    for (; drawn < until; drawn++) {
-      const place = drawn;
-      const card = make("div", { class: "card", role: "option", id: `card-${place}`, "aria-selected": "false" });
-      card.addEventListener("click", () => {
-        choose(place);
-        if (getComputedStyle($("detail")).position === "static") $("detail").scrollIntoView({ block: "start" });
-      });
-      fillCard(card, shown[place]);
-      cards.push(card);
-    }
-    $("list").append(...cards);
+    $("list").append(...cardsOf(drawn, until));
+    drawn = until;
     $("more").hidden = drawn >= shown.length;
   }
 
-  function choose(place) {
-    const before = $(`card-${chosen}`);
-    if (before) before.setAttribute("aria-selected", "false");
-    chosen = place;
-    while (chosen >= drawn && drawn < shown.length) drawMore();
-    const card = $(`card-${chosen}`);
-    if (card) {
-      card.setAttribute("aria-selected", "true");
-      $("list").setAttribute("aria-activedescendant", card.id);
-    }
-    drawDetail();
+  function drawEarlier() {
+    const from = Math.max(0, first - PAGE);
+    $("list").prepend(...cardsOf(from, first));
+    first = from;
+    $("earlier").hidden = first === 0;
   }
 
-  function step(by) {
+  /* Far away the list begins anew: thousands of cards take seconds. */
+  function drawFrom(place) {
+    first = drawn = Math.max(0, Math.floor(place / PAGE) * PAGE);
+    $("list").replaceChildren();
+    $("earlier").hidden = first === 0;
+    drawMore();
+  }
+
+  const range = () => anchor < 0 ? [chosen, chosen] : [Math.min(anchor, chosen), Math.max(anchor, chosen)];
+
+  /* The suspects that a decision is about. */
+  const marked = () => chosen < 0 ? [] : shown.slice(range()[0], range()[1] + 1);
+
+  function markCards() {
+    const [from, until] = range();
+    for (const card of $("list").querySelectorAll('[aria-selected="true"]')) card.setAttribute("aria-selected", "false");
+    for (let place = Math.max(from, first); place <= until && place < drawn; place++)
+      $(`card-${place}`).setAttribute("aria-selected", "true");
+    const card = $(`card-${chosen}`);
+    if (card) $("list").setAttribute("aria-activedescendant", card.id);
+    else $("list").removeAttribute("aria-activedescendant");
+  }
+
+  function choose(place, extend) {
+    anchor = extend ? (anchor < 0 ? chosen : anchor) : -1;
+    chosen = place;
+    if (chosen >= 0 && (chosen < first || chosen >= drawn + PAGE)) drawFrom(chosen);
+    else if (chosen >= drawn && drawn < shown.length) drawMore();
+    markCards();
+    drawDetail();
+    drawBulk();
+  }
+
+  /* On a narrow page the chosen one stands above the list: it stays in view, and the list where it is. */
+  const isStacked = () => getComputedStyle($("detail")).position === "static";
+
+  function step(by, extend) {
     if (shown.length === 0) return;
-    choose(Math.max(0, Math.min(shown.length - 1, chosen + by)));
-    $(`card-${chosen}`).scrollIntoView({ block: "nearest" });
+    choose(Math.max(0, Math.min(shown.length - 1, chosen + by)), extend);
+    if (!isStacked()) $(`card-${chosen}`).scrollIntoView({ block: "nearest" });
   }
 
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
@@ -102,6 +141,40 @@
     const atHome = s.nearness !== null && s.nearness <= 1.1;
     if (s.outlier && !atHome) return ["None of the classes fits: it is like nothing else here. ", ...nearRows(s), ...nearness(s)];
     return s.near > 0 ? nearRows(s) : nearness(s);
+  }
+
+  /* The labels that it may have, the likeliest first: given and suggested, those of the rows next to it, those that are
+   * taken for them. */
+  function likely(s) {
+    const counts = new Map();
+    for (const c of s.nearest) counts.set(c, (counts.get(c) || 0) + 1);
+    const near = Array.from(counts).sort((a, b) => b[1] - a[1]).map(([c]) => c);
+    const confused = data.pairs.filter(([a, b]) => [s.given, s.suggested].includes(a) !== [s.given, s.suggested].includes(b))
+      .map(([a, b]) => ([s.given, s.suggested].includes(a) ? b : a));
+    const order = s.p > 0.5 ? [s.suggested, s.given] : [s.given, s.suggested];
+    return { counts, order: Array.from(new Set([...order, ...near, ...confused])).filter((c) => c >= 0) };
+  }
+
+  function likelyLabels(s) {
+    const { counts, order } = likely(s);
+    const chance = (c) => c === s.given && s.p !== null ? `${percent(1 - s.p)} right`
+      : counts.has(c) ? `${counts.get(c)} of ${s.nearest.length} nearest` : c === s.suggested ? "suggested" : "";
+    return make("ol", { class: "likely", "aria-label": "Likely labels" }, ...order.slice(0, 5).map((c, i) =>
+      make("li", {}, make("button", { type: "button", "data-act": `class-${i}`, title: nameOf(c),
+        onclick: () => decide("choose", values[c]) },
+        make("kbd", { text: i + 1 }), label(c), make("span", { class: "muted", text: chance(c) })))));
+  }
+
+  /* Rows that are nearly the same with other labels. */
+  function copies(s) {
+    if (s.group < 0) return [];
+    const others = suspects.filter((other) => other.group === s.group && other !== s);
+    return [make("h4", { text: "Nearly the same, with their labels" }), make("div", { class: "examples" + kind },
+      ...others.slice(0, 8).map((other) => {
+        const box = show(other.row, nameOf(other.given));
+        box.append(make("div", { class: "muted" }, label(other.given), ` row ${other.row}`));
+        return box;
+      }))];
   }
 
   /* From the second look: whose rows are next to it, and how near that class is. */
@@ -144,6 +217,7 @@
       $("detail").replaceChildren();
       return;
     }
+    const many = marked().length;
     const made = decisionOf(s);
     const button = (key, decision, ...text) => make("button", { type: "button", "data-act": decision,
       class: made && made.decision === decision ? "chosen" : null, onclick: () => decide(decision) },
@@ -152,22 +226,35 @@
     fill.style.width = 100 * (s.p || 0) + "%";
     const big = show(s.row, nameOf(s.given));
     big.classList.add("big");
+    const name = s.id === null ? `Row ${s.row}` : s.id;
+    const file = data.files ? data.files[s.row] : null;
+    const note = make("input", { type: "text", id: "note", placeholder: "a note", "aria-label": "A note",
+      value: store.notes.get(s.row) || null });
+    note.addEventListener("change", () => {
+      store.add([[s.row, "note", note.value]]);
+      drawProgress();
+    });
+    /* What is pressed comes first and keeps its place, whatever the sample looks like. */
     $("detail").replaceChildren(
       make("div", { class: "top" },
-        make("h3", {}, s.id === null ? `Row ${s.row}` : s.id, s.id === null ? null : make("small", { text: `row ${s.row}` })),
+        make("h3", { title: name }, many > 1 ? `${many} chosen, the last: ` : null, name,
+          make("small", { text: s.id === null ? "" : `row ${s.row}` })),
         make("span", { class: "buttons" },
           make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
           make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
-      big,
-      make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
-      make("div", { class: "meter", "aria-hidden": "true" }, fill),
-      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
       make("div", { class: "decide" },
         button("k", "keep", "Keep ", label(s.given)), button("f", "fix", "Fix to ", label(s.suggested)),
         button("c", "choose", made && made.decision === "choose" ? badgeText(s) : "Choose another"),
         button("d", "drop", "Drop the sample")),
       make("div", { class: "choose", id: "choose", hidden: true }),
-      ...examplesOf(s.given, s.like), ...examplesOf(s.suggested, s.unlike));
+      big,
+      make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
+      make("div", { class: "meter", "aria-hidden": "true" }, fill),
+      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
+      likelyLabels(s),
+      make("div", { class: "aside" }, button("s", "unsure", "Unsure"), note),
+      ...(file ? [make("p", { class: "muted file", text: file })] : []),
+      ...copies(s), ...examplesOf(s.given, s.like), ...examplesOf(s.suggested, s.unlike));
   }
 
   function redraw(s) {
@@ -179,7 +266,7 @@
   }
 
   function refresh() {
-    for (let place = 0; place < drawn; place++) fillCard($(`card-${place}`), shown[place]);
+    for (let place = first; place < drawn; place++) fillCard($(`card-${place}`), shown[place]);
     drawDetail();
     drawProgress();
   }
@@ -190,8 +277,32 @@
     $("done").value = done;
     $("done-shown").textContent = `${grouped(done)} of ${grouped(suspects.length)} decided`;
     $("undo").disabled = store.log.length === 0;
+    drawBulk();
     $("clear").disabled = done === 0;
     $("export").disabled = done === 0;
+  }
+
+  const openOf = (list) => list.filter((s) => !store.state.has(s.row));
+
+  function drawBulk() {
+    const open = openOf(shown).length;
+    $("bulk-count").textContent = `The ${grouped(open)} undecided of this list:`;
+    for (const button of document.querySelectorAll("[data-bulk]")) button.disabled = open === 0;
+  }
+
+  /* The entry of the log for one suspect, or null where the decision has no meaning for it. */
+  function entryOf(s, decision, value) {
+    if (decision === "fix" && s.suggested < 0) return null;
+    if (decision === "choose" && value === values[s.given]) decision = "keep";
+    if (decision === "choose" && value === values[s.suggested]) decision = "fix";
+    return [s.row, decision, decision === "fix" ? values[s.suggested] : decision === "choose" ? value : ""];
+  }
+
+  function decideAll(list, decision, value) {
+    const entries = list.map((s) => entryOf(s, decision, value)).filter((entry) => entry !== null);
+    if (entries.length === 0) return;
+    store.add(entries);
+    refresh();
   }
 
   /* Decides on the chosen suspect and moves on to the next one that is still open. */
@@ -202,23 +313,28 @@
       openChoice();
       return;
     }
-    if (decision === "fix" && s.suggested < 0) return;
-    if (decision === "choose" && value === values[s.given]) decision = "keep";
-    if (decision === "choose" && value === values[s.suggested]) decision = "fix";
-    store.add(s.row, decision, decision === "fix" ? values[s.suggested] : decision === "choose" ? value : "");
-    redraw(s);
-    let next = chosen + 1;
+    const many = marked();
+    const until = range()[1];
+    if (many.length > 1) {
+      decideAll(many, decision, value);
+    } else {
+      const entry = entryOf(s, decision, value);
+      if (entry === null) return;
+      store.add([entry]);
+      redraw(s);
+    }
+    let next = until + 1;
     while (next < shown.length && store.state.has(shown[next].row)) next++;
     if (next < shown.length) step(next - chosen);
+    else choose(chosen);
   }
 
   function undo() {
-    const entry = store.log.pop();
-    if (!entry) return;
-    store.write();
-    const s = byRow.get(entry[0]);
-    const place = shown.indexOf(s);
-    redraw(s);
+    const rows = store.undo();
+    if (rows.length === 0) return;
+    const place = shown.indexOf(byRow.get(rows[0]));
+    if (rows.length > 1) refresh();
+    else redraw(byRow.get(rows[0]));
     if (place >= 0) step(place - chosen);
   }
 
@@ -229,6 +345,8 @@
     const input = make("input", { type: "text", placeholder: "type to find a label", role: "combobox", "aria-label": "Another label",
       "aria-expanded": "true", "aria-controls": "choices", autocomplete: "off", spellcheck: "false" });
     const list = make("ul", { class: "choices", id: "choices", role: "listbox" });
+    const liking = likely(shown[chosen]).order;
+    const place = (c) => (liking.includes(c) ? liking.indexOf(c) : liking.length + c);
     let found = [];
     let at = 0;
     const draw = () => {
@@ -240,7 +358,7 @@
       const find = input.value.trim().toLowerCase();
       const rank = (name) => (name === find ? 0 : name.startsWith(find) ? 1 : name.includes(find) ? 2 : 3);
       found = names.map((name, c) => [rank(String(name).toLowerCase()), c]).filter(([r]) => r < 3)
-        .sort((a, b) => a[0] - b[0] || a[1] - b[1]).slice(0, 8).map(([, c]) => c);
+        .sort((a, b) => a[0] - b[0] || place(a[1]) - place(b[1])).slice(0, 8).map(([, c]) => c);
       at = 0;
       draw();
     };
@@ -268,16 +386,34 @@
 
   /* ---- setting up the review ---------------------------------------------------------------------- */
 
+  function decideLikely(place) {
+    const c = shown[chosen] ? likely(shown[chosen]).order[place] : undefined;
+    if (c !== undefined) decide("choose", values[c]);
+  }
+
+  /* Only ever about what is in view: else it is brought there first. */
+  const about = (act) => () => {
+    const isSeen = (element) => {
+      const box = element ? element.getBoundingClientRect() : { top: 0, bottom: 0 };
+      return box.top < innerHeight - 40 && box.bottom > 100;
+    };
+    if (isSeen($(`card-${chosen}`)) || isSeen($("detail").querySelector(".decide"))) act();
+    else (isStacked() ? $("detail") : $(`card-${chosen}`) || $("list")).scrollIntoView({ block: "center" });
+  };
+
   const keys = {
-    k: () => decide("keep"), f: () => decide("fix"), d: () => decide("drop"), c: () => decide("choose"), u: undo,
+    k: about(() => decide("keep")), f: about(() => decide("fix")), d: about(() => decide("drop")),
+    c: about(() => decide("choose")), s: about(() => decide("unsure")), u: undo,
     n: () => step(1), p: () => step(-1), ArrowRight: () => step(1), ArrowLeft: () => step(-1),
     "/": () => $("find").focus(),
   };
+  for (let i = 0; i < 5; i++) keys[i + 1] = about(() => decideLikely(i));
 
   /* In the list itself, up and down go by its rows. */
   const columns = () => getComputedStyle($("list")).gridTemplateColumns.split(" ").length;
   const listKeys = {
-    ArrowDown: () => step(columns()), ArrowUp: () => step(-columns()),
+    ArrowDown: (extend) => step(columns(), extend), ArrowUp: (extend) => step(-columns(), extend),
+    ArrowRight: (extend) => step(1, extend), ArrowLeft: (extend) => step(-1, extend),
     Home: () => step(-shown.length), End: () => step(shown.length),
   };
 
@@ -292,7 +428,7 @@
     const act = event.target === $("list") && listKeys[event.key] || Object.hasOwn(keys, event.key) && keys[event.key];
     if (!act) return;
     event.preventDefault();
-    act();
+    act(event.shiftKey && event.key.startsWith("Arrow"));
   }
 
   function fillSelects() {
@@ -334,28 +470,26 @@
     $("bars-note").hidden = !data.bars;
     fillSelects();
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
-    for (const id of ["class", "pair", "state", "sort"]) $(id).addEventListener("change", filter);
+    for (const id of ["what", "class", "pair", "state", "sort"])
+      $(id).addEventListener("change", () => {
+        filter();
+        $("list").focus({ preventScroll: true });
+      });
     $("more").addEventListener("click", drawMore);
+    $("earlier").addEventListener("click", drawEarlier);
+    for (const button of document.querySelectorAll("[data-bulk]"))
+      button.addEventListener("click", () => decideAll(openOf(shown), button.dataset.bulk));
     $("all").addEventListener("click", () => {
-      for (const id of ["find", "class", "pair"]) $(id).value = "";
+      for (const id of ["find", "what", "class", "pair"]) $(id).value = "";
       $("over").value = 0;
       $("state").value = "all";
       filter();
     });
     $("undo").addEventListener("click", undo);
     $("export").addEventListener("click", exportDecisions);
-    let armed = 0;
     $("clear").addEventListener("click", () => {
-      clearTimeout(armed);
-      if ($("clear").textContent !== "Clear all") {
-        store.log = [];
-        store.write();
-        refresh();
-        $("clear").textContent = "Clear all";
-        return;
-      }
-      $("clear").textContent = "Really clear?";
-      armed = setTimeout(() => { $("clear").textContent = "Clear all"; }, 4000);
+      store.add(Array.from(store.state.keys(), (row) => [row, "open", ""]));
+      refresh();
     });
     $("load").addEventListener("click", () => $("file").click());
     $("file").addEventListener("change", async () => {

@@ -1,7 +1,7 @@
 /* Small pictures of rows: see thumbnails.h.
  *
- * 1. A few pictures at full size tell how many bytes one takes; with that, the largest side at which all
- *    of them fit is chosen.
+ * 1. A few pictures at full size and at a quarter of it tell how many bytes one takes. With that, tier by tier, the most important
+ *    first, the largest side is chosen at which the tier fits into its share of the room that is left.
  * 2. Each is read, area-resized and encoded, in any order by any thread.
  * 3. In the order of importance, those that still fit are kept. */
 #include "report/thumbnails.h"
@@ -22,7 +22,7 @@ void rer_thumbnails_free(rer_thumbnails *thumbnails)
 {
     for (int64_t i = 0; thumbnails->bytes != NULL && i < thumbnails->count; i++)
         free(thumbnails->bytes[i]);
-    RER_FREE_ALL(thumbnails->bytes, thumbnails->size);
+    RER_FREE_ALL(thumbnails->bytes, thumbnails->size, thumbnails->side);
     *thumbnails = (rer_thumbnails){0};
 }
 
@@ -138,10 +138,12 @@ static rer_status make_one(void *context, int64_t item, void *scratch, rer_error
     rer_picture picture = {0};
     rer_error failure = {0};
     (void)scratch;
-    rer_status status = read_picture(&picture, b->data, b->rows[item], thumbnails->side, &failure);
+    rer_status status = read_picture(&picture, b->data, b->rows[item], thumbnails->side[item], &failure);
     if (status == RER_OK)
-        status = rer_thumbnail_encode(&thumbnails->bytes[item], &thumbnails->size[item], &picture, thumbnails->side,
-                                      &failure);
+        thumbnails->side[item] = rer_min(thumbnails->side[item], rer_max(picture.height, picture.width));
+    if (status == RER_OK)
+        status = rer_thumbnail_encode(&thumbnails->bytes[item], &thumbnails->size[item], &picture,
+                                      thumbnails->side[item], &failure);
     rer_picture_free(&picture);
     bool is_ours = strstr(failure.message, "out of memory") != NULL;
     return status != RER_OK && is_ours ? rer_fail(error, status, "%s", failure.message) : RER_OK;
@@ -154,24 +156,83 @@ static rer_status make_range(const batch *b, int64_t count, rer_pool *pool, rer_
     return rer_pool_run(pool, &job, error);
 }
 
-/* The largest side at which `count` pictures take `room` bytes at most, as far as the first ones tell. */
-static int64_t choose_side(const rer_thumbnails *tried, int64_t count, int64_t room)
+/* A picture at full size, as far as the first ones tell; its bytes go with side^growth. */
+typedef struct typical {
+    double bytes, side, growth;
+} typical;
+
+static typical mean_of(const rer_thumbnails *tried)
 {
-    double bytes = 0, made = 0;
+    typical sum = {0};
+    double made = 0;
     for (int64_t i = 0; i < tried->count; i++) {
-        bytes += (double)tried->size[i];
+        sum.bytes += (double)tried->size[i];
+        sum.side += tried->size[i] > 0 ? (double)tried->side[i] : 0;
         made += tried->size[i] > 0;
     }
-    double share = made > 0 && bytes > 0 ? (double)room / (bytes / made * (double)count) : 1;
-    double side = RER_THUMBNAIL_MAX * fmin(1, pow(.92 * share, 1 / 1.7)); /* bytes grow a little slower than pixels */
-    return rer_max(SIDE_MIN, (int64_t)side / 4 * 4);
+    return made > 0 ? (typical){.bytes = sum.bytes / made, .side = sum.side / made}
+                    : (typical){.bytes = 1, .side = RER_THUMBNAIL_MAX};
+}
+
+static typical typical_of(const rer_thumbnails *full, const rer_thumbnails *quarter)
+{
+    typical large = mean_of(full), small = mean_of(quarter);
+    double growth = log(large.bytes / small.bytes) / log(large.side / small.side);
+    large.growth = isfinite(growth) ? fmin(2, fmax(1, growth)) : 2;
+    return large;
+}
+
+/* The first ones are looked at longest: each tier has a share of the room that the ones before have left. */
+static void choose_sides(rer_thumbnails *made, typical one, double room)
+{
+    static const struct {
+        int64_t until;
+        double share;
+    } tiers[] = {{24, .3}, {120, .4}, {600, .5}, {INT64_MAX, 1}};
+    int64_t from = 0, last = RER_THUMBNAIL_MAX;
+    for (size_t t = 0; from < made->count; t++) {
+        int64_t until = rer_min(tiers[t].until, made->count);
+        double count = (double)(until - from), fair = count / (double)(made->count - from);
+        double share = fmax(fair, tiers[t].share);
+        double fits = .92 * share * room / (one.bytes * count);
+        double scale = fmin(1, pow(fmax(fits, 0), 1 / one.growth));
+        int64_t side = rer_max(SIDE_MIN, (int64_t)(one.side * scale) / 4 * 4);
+        room -= count * one.bytes * pow(fmin(1, (double)side / one.side), one.growth);
+        last = side = rer_min(last, scale < 1 ? side : RER_THUMBNAIL_MAX);
+        for (; from < until; from++)
+            made->side[from] = side;
+    }
 }
 
 static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side, rer_error *error)
 {
-    *thumbnails = (rer_thumbnails){.count = count, .side = side};
-    const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count)};
-    return rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
+    *thumbnails = (rer_thumbnails){.count = count};
+    const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count),
+                              RER_ROOM(thumbnails->side, count)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        thumbnails->side[i] = side;
+    return status;
+}
+
+static rer_status try_some(typical *one, const rer_dataset *data, const int64_t *rows, int64_t count, rer_pool *pool,
+                           rer_error *error)
+{
+    rer_thumbnails full = {0}, quarter = {0};
+    batch b = {.thumbnails = &full, .data = data, .rows = rows};
+    rer_status status = start(&full, count, RER_THUMBNAIL_MAX, error);
+    if (status == RER_OK)
+        status = make_range(&b, count, pool, error);
+    if (status == RER_OK)
+        status = start(&quarter, count, rer_max(SIDE_MIN, (int64_t)mean_of(&full).side / 4), error);
+    b.thumbnails = &quarter;
+    if (status == RER_OK)
+        status = make_range(&b, count, pool, error);
+    if (status == RER_OK)
+        *one = typical_of(&full, &quarter);
+    rer_thumbnails_free(&full);
+    rer_thumbnails_free(&quarter);
+    return status;
 }
 
 /* Which pictures are missing, and why the first of them is. */
@@ -182,7 +243,8 @@ static void look_for_failures(rer_thumbnails *thumbnails, const rer_dataset *dat
             continue;
         rer_error failure = {0};
         rer_picture picture = {0};
-        if (thumbnails->n_failed++ == 0 && read_picture(&picture, data, rows[i], thumbnails->side, &failure) != RER_OK)
+        if (thumbnails->n_failed++ == 0 &&
+            read_picture(&picture, data, rows[i], thumbnails->side[i], &failure) != RER_OK)
             (void)snprintf(thumbnails->message, sizeof thumbnails->message, "%.399s", failure.message);
         rer_picture_free(&picture);
     }
@@ -191,17 +253,16 @@ static void look_for_failures(rer_thumbnails *thumbnails, const rer_dataset *dat
 rer_status rer_thumbnails_make(rer_thumbnails *thumbnails, const rer_dataset *data, const int64_t *rows, int64_t count,
                                int64_t room, rer_pool *pool, rer_error *error)
 {
-    rer_thumbnails tried = {0}, made = {0};
-    batch b = {.thumbnails = &tried, .data = data, .rows = rows};
-    rer_status status = start(&tried, rer_min(count, TRIED), RER_THUMBNAIL_MAX, error);
+    rer_thumbnails made = {0};
+    typical one = {0};
+    batch b = {.thumbnails = &made, .data = data, .rows = rows};
+    rer_status status = try_some(&one, data, rows, rer_min(count, TRIED), pool, error);
     if (status == RER_OK)
-        status = make_range(&b, tried.count, pool, error);
-    if (status == RER_OK)
-        status = start(&made, count, choose_side(&tried, count, room), error);
-    b.thumbnails = &made;
-    if (status == RER_OK)
+        status = start(&made, count, RER_THUMBNAIL_MAX, error);
+    if (status == RER_OK) {
+        choose_sides(&made, one, (double)room);
         status = make_range(&b, count, pool, error);
-    rer_thumbnails_free(&tried);
+    }
     if (status != RER_OK) {
         rer_thumbnails_free(&made);
         return status;

@@ -135,8 +135,11 @@ rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *colum
                            rer_error *error)
 {
     rer_array array = {.fd = -1};
+    if (input->format == RER_TEXT && input->member != NULL && column_name != NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: its column is named twice, the second time as '%s'; drop one",
+                        input->name, column_name);
     if (input->format == RER_TEXT)
-        return read_column(texts, input, column_name, expected, error);
+        return read_column(texts, input, column_name != NULL ? column_name : input->member, expected, error);
     rer_status status = rer_input_array(&array, input, error);
     if (status == RER_OK)
         status = rer_texts_from_array(texts, &array, error);
@@ -148,7 +151,7 @@ rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column
                           rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
-    rer_status status = rer_input_open(&input, path, error);
+    rer_status status = rer_input_open_column(&input, path, error);
     if (status == RER_OK)
         status = rer_input_texts(texts, &input, column_name, expected, error);
     rer_input_close(&input);

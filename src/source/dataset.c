@@ -124,7 +124,7 @@ static rer_status read_labels(rer_labels *labels, rer_input *input, const char *
 static rer_status open_labels(rer_dataset *data, const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
-    rer_status status = rer_input_open(&input, files->labels, error);
+    rer_status status = rer_input_open_column(&input, files->labels, error);
     if (status == RER_OK)
         status = read_labels(&data->labels, &input, files->label_column, data->N, error);
     if (status == RER_OK && data->labels.N != data->N)
@@ -145,37 +145,19 @@ static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error 
     return status;
 }
 
-/* table.csv:COLUMN is a column of a table; anything else is opened as it is. *column is part of `path`. */
-static const char *split_column(char *path)
-{
-    char *colon = strrchr(path, ':');
-    if (colon == NULL || access(path, F_OK) == 0)
-        return NULL;
-    *colon = 0;
-    if (rer_path_is_table(path))
-        return colon + 1;
-    *colon = ':';
-    return NULL;
-}
-
 /* One value for each row, of what the user calls `what`. */
 static rer_status open_row_values(rer_labels *values, const rer_dataset *data, const char *file, const char *what,
                                   const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
-    char *path = NULL;
-    rer_status status = rer_copy_text(&path, file, error);
-    const char *column = status == RER_OK ? split_column(path) : NULL;
+    rer_status status = rer_input_open_column(&input, file, error);
     if (status == RER_OK)
-        status = rer_input_open(&input, path, error);
-    if (status == RER_OK)
-        status = read_labels(values, &input, column, data->N, error);
+        status = read_labels(values, &input, NULL, data->N, error);
     if (status == RER_OK && values->N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
                           "%s has %lld %s but %s has %lld rows; give one a row (an empty one for none)", file,
                           (long long)values->N, what, files->features, (long long)data->N);
     rer_input_close(&input);
-    free(path);
     return status;
 }
 
@@ -220,6 +202,15 @@ static void put_word(char **at, const char *text)
     **at = 0;
 }
 
+rer_status rer_shell_word(char **word, const char *text, rer_error *error)
+{
+    rer_status status = rer_allocate(word, 4 * (int64_t)strlen(text) + 4, 1, "a word of a command", error);
+    char *at = *word;
+    if (status == RER_OK)
+        put_word(&at, text);
+    return status;
+}
+
 /* data->inputs, as a command line would name the files. */
 static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_error *error)
 {
@@ -249,8 +240,35 @@ static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_err
     return RER_OK;
 }
 
-static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_options *options, rer_error *error)
+/* How rer apply would name the labels: y.npy, or the column of the features' table. */
+static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_error *error)
 {
+    const char *column = files->labels == NULL ? files->label_column : NULL;
+    int64_t size = (int64_t)strlen(files->features) + (column != NULL ? (int64_t)strlen(column) : 0) + 2;
+    if (column == NULL)
+        return files->labels != NULL ? rer_copy_text(&data->labels.source, files->labels, error) : RER_OK;
+    rer_status status = rer_allocate(&data->labels.source, size, 1, "the name of the labels", error);
+    if (status == RER_OK)
+        (void)snprintf(data->labels.source, (size_t)size, "%s:%s", files->features, column);
+    return status;
+}
+
+/* t.csv t.csv:COLUMN is t.csv --label-column COLUMN: the labels are no feature. */
+static rer_files with_own_column(const rer_files *given)
+{
+    rer_files files = *given;
+    size_t length = files.features != NULL ? strlen(files.features) : 0;
+    if (files.labels == NULL || files.label_column != NULL || length == 0 || !rer_path_is_table(files.features) ||
+        strncmp(files.labels, files.features, length) != 0 || files.labels[length] != ':')
+        return files;
+    files.label_column = files.labels + length + 1;
+    files.labels = NULL;
+    return files;
+}
+
+static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_options *options, rer_error *error)
+{
+    rer_files taken = with_own_column(given), *files = &taken;
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
@@ -270,7 +288,7 @@ static rer_status open_all(rer_dataset *data, const rer_files *files, const rer_
     if (status == RER_OK && files->labels != NULL)
         status = open_labels(data, files, error);
     if (status == RER_OK && data->labels.codes != NULL)
-        status = rer_copy_text(&data->labels.source, files->labels != NULL ? files->labels : files->features, error);
+        status = name_labels(data, files, error);
     if (status == RER_OK && files->class_names != NULL && data->labels.codes == NULL)
         status = rer_fail(error, RER_BAD_USAGE, "%s: class names need labels", files->class_names);
     if (status == RER_OK && files->class_names != NULL)
@@ -393,6 +411,7 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
     if (status == RER_OK) {
         data->labels_checksum = rer_labels_checksum(&data->labels);
         data->clusters = 0;
+        data->has_folder_labels = false;
     }
     return status;
 }

@@ -25,13 +25,14 @@ struct rer_dataset {
     rer_hog plan;                                /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
-    rer_parts parts;       /* who asks for rows that lie elsewhere; ask NULL: they are here */
-    bool borrows_features; /* of a data set that this one leans on ... */
-    int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
-    rer_images images;     /* for people to look at; the rows themselves where they are pictures */
-    rer_row_texts texts;   /* for people to read */
-    rer_texts skipped;     /* why pictures of a folder are no rows, one message each */
-    char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
+    rer_parts parts;        /* who asks for rows that lie elsewhere; ask NULL: they are here */
+    bool borrows_features;  /* of a data set that this one leans on ... */
+    int32_t *origin;        /* ... and [C] its number of each class, NULL: the same */
+    rer_images images;      /* for people to look at; the rows themselves where they are pictures */
+    rer_row_texts texts;    /* for people to read */
+    bool has_folder_labels; /* they are the names of folders, and in no file but ours */
+    rer_texts skipped;      /* why pictures of a folder are no rows, one message each */
+    char *inputs;           /* the files as a command line names them, to repeat a run; NULL: from memory */
 };
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
@@ -65,3 +66,6 @@ bool rer_dataset_is_loaded(const rer_dataset *data); /* nothing to be gained by 
 /* Sets data->class_embeddings from an array [C, D], or from the file that holds it. */
 rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, rer_error *error);
 rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_error *error);
+
+/* " TEXT", in single quotes where a shell needs them; freed by the caller. */
+rer_status rer_shell_word(char **word, const char *text, rer_error *error);

@@ -17,6 +17,7 @@ typedef struct rer_input {
 #define RER_NO_INPUT ((rer_input){.bytes = {.fd = -1}})
 
 rer_status rer_input_open(rer_input *input, const char *path, rer_error *error);
+rer_status rer_input_open_column(rer_input *input, const char *path, rer_error *error); /* table.csv:COLUMN too */
 void rer_input_close(rer_input *input);
 /* The array in any input that is no text; takes over the input's bytes. */
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error);

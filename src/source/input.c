@@ -63,7 +63,7 @@ static bool is_text(const unsigned char *head, int64_t length)
     return true;
 }
 
-static rer_status find_format(rer_input *input, rer_error *error)
+static rer_status find_format(rer_input *input, bool columns, rer_error *error)
 {
     unsigned char head[512];
     char quoted[40];
@@ -90,13 +90,14 @@ static rer_status find_format(rer_input *input, rer_error *error)
                         "%s: begins with '%s', which is none of .npy, .npz, .h5, .csv, .tsv or IDX: a damaged or "
                         "incomplete file?",
                         input->name, rer_quote(quoted, sizeof quoted, (const char *)head, rer_min(length, 16)));
-    if (input->member != NULL && input->format != RER_ZIP && input->format != RER_HDF5)
+    if (input->member != NULL && input->format != RER_ZIP && input->format != RER_HDF5 &&
+        !(columns && input->format == RER_TEXT))
         return rer_fail(error, RER_BAD_INPUT, "%s: '%s' names a member, but %s is no .npz or .h5 file", input->name,
                         input->member, input->file);
     return RER_OK;
 }
 
-rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
+static rer_status open_input(rer_input *input, const char *path, bool columns, rer_error *error)
 {
     rer_input opened = RER_NO_INPUT;
     rer_status status = split_path(&opened, path, error);
@@ -108,12 +109,22 @@ rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
         status = rer_copy_text(&opened.name, "standard input", error);
     }
     if (status == RER_OK)
-        status = find_format(&opened, error);
+        status = find_format(&opened, columns, error);
     if (status == RER_OK)
         *input = opened;
     else
         rer_input_close(&opened);
     return status;
+}
+
+rer_status rer_input_open(rer_input *input, const char *path, rer_error *error)
+{
+    return open_input(input, path, false, error);
+}
+
+rer_status rer_input_open_column(rer_input *input, const char *path, rer_error *error)
+{
+    return open_input(input, path, true, error);
 }
 
 void rer_input_close(rer_input *input)

@@ -95,7 +95,8 @@ static rer_status take(rer_dataset *data, gathering *g, const rer_files *files, 
         return rer_fail(error, RER_BAD_INPUT, "%s: none of its %lld pictures can be read; the first: %s",
                         files->features, (long long)g->photos->paths.count, rer_text(&g->skipped.texts, 0));
     rer_status status = make_array(&data->features, g, files->features, error);
-    if (status == RER_OK && files->labels == NULL && g->photos->has_classes)
+    data->has_folder_labels = files->labels == NULL && g->photos->has_classes;
+    if (status == RER_OK && data->has_folder_labels)
         status = rer_labels_from_texts(&data->labels, &g->classes.texts, error);
     if (status != RER_OK)
         return status;

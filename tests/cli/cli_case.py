@@ -2,11 +2,15 @@
 
 RER_COMMAND names the program and RER_SCHEMA docs/summary.schema.json."""
 import csv
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 import zlib
@@ -74,6 +78,24 @@ class CliCase(unittest.TestCase):
     def save_clusters(self, **options):
         X, y = clusters(**options)
         return self.save("X.npy", X), self.save("y.npy", y)
+
+    def on_terminal(self, *arguments, columns=100, **environment):
+        """Both outputs of a command on a terminal of so many columns."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        clean = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
+        process = subprocess.Popen([COMMAND, *arguments], stdout=slave, stderr=slave, cwd=self.folder,
+                                   env={**clean, "TERM": "xterm", **environment})
+        os.close(slave)
+        text = b""
+        try:
+            while piece := os.read(master, 65536):
+                text += piece
+        except OSError:
+            pass  # the other end is closed
+        os.close(master)
+        self.assertEqual(process.wait(), 0, text)
+        return text.decode()
 
     def rer(self, *arguments, code=0, **options):
         done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, timeout=1800, cwd=self.folder,

@@ -2,8 +2,11 @@
 refuses."""
 import csv
 import gzip
+import html
 import os
+import re
 import struct
+import subprocess
 import unittest
 
 import numpy as np
@@ -54,6 +57,32 @@ class Apply(CliCase):
                 got = np.load(self.path("z.npy"))
                 self.assertEqual(got.dtype, expected.dtype)
                 np.testing.assert_array_equal(got, expected)
+
+    def shown_command(self, out="out"):
+        """What report.html tells to type."""
+        text = self.load(self.path(out, "report.html")).decode()
+        return html.unescape(re.search(r'<code id="apply">rer (apply .*?)</code>', text).group(1))
+
+    def test_the_command_that_the_page_shows(self):
+        """As it stands, by a shell: a column of a table, a name with blanks and quotes, clusters."""
+        X, y = clusters(n=120, planted=12)
+        self.save("X.npy", X)
+        odd = "it's a \"table\" $HOME.csv"
+        self.save(odd, "a,b,the kind\n" + "".join(f"{X[i, 0]},{X[i, 1]},k{y[i]}\n" for i in range(120)))
+        self.save("y y.npy", y)
+        for arguments, place in (((odd, "--label-column", "the kind"), "."), ((odd, f"{odd}:the kind"), "."),
+                                 (("X.npy", f"{odd}:the kind"), "."), (("X.npy", "y y.npy"), "."),
+                                 (("X.npy", "--clusters", "12"), "out")):
+            self.rer("analyze", *arguments, "--out", "out", "--quiet")
+            given = [row["given_label"] for row in self.samples()]
+            other = next(label for label in given if label != given[0])
+            self.decisions([(0, given[0], "fix", other)], name=os.path.join(place, "decisions.csv"))
+            command = self.shown_command()
+            subprocess.run(f'"$RER_COMMAND" {command}', shell=True, check=True, cwd=self.path(place), stdout=subprocess.DEVNULL)
+            name = os.path.join(place, command.split()[-1])
+            clean = (np.load(self.path(name)).astype(str).tolist() if name.endswith(".npy")
+                     else self.load(self.path(name)).decode().splitlines())
+            self.assertEqual(clean, [other, *given[1:]], command)
 
     def test_without_drops_the_type_stays(self):
         y = self.analyze(lambda y: self.save("y.npy", y.astype("u1")))
@@ -157,7 +186,7 @@ class Apply(CliCase):
     def test_refuses_what_it_does_not_understand(self):
         y = self.analyze(lambda y: self.save("y.npy", y))
         label = str(y[4])
-        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose or drop, not 'maybe'"),
+        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose, drop or unsure, not 'maybe'"),
                            ([(4, label, "fix", "7")], "line 2: the labels have no class '7'"),
                            ([(4, label, "fix", "1"), (4, label, "keep", label)], "line 3: a second time the row '4'"),
                            ([(999, label, "keep", label)], "no such row in the labels: '999'"),

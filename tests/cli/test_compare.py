@@ -288,6 +288,21 @@ class Compare(CliCase):
         self.rer("compare", "x", "y", "--out", "out", "--quiet")
         self.assertIn("all samples are alike", self.load(self.path("out", "compare.html")).decode())
 
+    def test_what_is_compared(self):
+        """Other detectors: which labels are wrong, not how hard the samples are, which stays the same."""
+        X, y = self.save_clusters(planted=12)
+        for name, options in (("a", ()), ("b", ("--detector", "knn")), ("c", ("--shrinkage", ".5"))):
+            self.rer("analyze", X, y, *options, "--out", name, "--quiet")
+        p = {name: column(self.samples(name), "mistakenness") for name in "ab"}
+        for runs, expected in ((("a", "b"), "mistakenness"), (("a", "c"), "rer")):
+            result = json.loads(self.rer("compare", *runs, "--json").out)
+            self.assertEqual(result["column"], expected)
+        self.rer("compare", "a", "b", "--out", "d")
+        self.assertIn(b"on which labels are wrong", self.load(self.path("d/compare.html")))
+        result = json.loads(self.rer("compare", "a", "b", "--column", "rer", "--json").out)
+        self.assertEqual(result["column"], "rer")
+        self.assertFalse(np.array_equal(p["a"], p["b"]))
+
 
 if __name__ == "__main__":
     unittest.main()

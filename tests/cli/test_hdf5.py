@@ -235,15 +235,15 @@ class Refused(Hdf5Case):
         for libver in SOME:
             with self.write("x.h5", libver) as file:
                 file["far"] = h5py.ExternalLink("target.h5", "/X")
-                file["root"] = h5py.ExternalLink("target.h5", "/")
-                file["soft"] = h5py.SoftLink("/root/X")
+                file["top"] = h5py.ExternalLink("target.h5", "/")
+                file["soft"] = h5py.SoftLink("/top/X")
                 file["circle"] = h5py.SoftLink("/circle")
                 file.create_dataset("outside", (60, 8), "f4", external=[("raw.bin", 0, 1920)])
                 if libver != "earliest":
                     layout = h5py.VirtualLayout((60, 8), "f4")
                     layout[:] = h5py.VirtualSource("target.h5", "X", (60, 8))
                     file.create_virtual_dataset("virtual", layout)
-            for member in ("far", "root/X", "soft"):
+            for member in ("far", "top/X", "soft"):
                 self.refused(f"x.h5:{member}", member, "a link to another file, 'target.h5'")
             self.refused("x.h5:outside", "its data lie in other files")
             self.refused("x.h5:circle", "a circle")

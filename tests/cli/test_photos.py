@@ -57,6 +57,8 @@ class Photos(CliCase):
         self.assertEqual([row["id"] for row in samples], sorted(row["id"] for row in samples))
         report = self.load(self.path("out", "report.html"))
         self.assertGreaterEqual(report.count(b"UklGR"), len(wrong))  # WebP in base64
+        self.assertIn(b"rer apply samples.csv:given_label decisions.csv", report)  # the labels are in no other file
+        self.rer("apply", "out/samples.csv:given_label", "out", "--auto", ".5", "--out", "clean.csv")
         self.assertIn("built-in descriptor", done.out)
         self.assertNotIn("left out", done.out)
 

@@ -13,12 +13,13 @@ from cli_case import COMMAND, CliCase, clusters
 
 
 class Terminal(CliCase):
-    def check_shape(self, text):
+    def check_shape(self, text, columns=80):
+        """Sentences have at most 100 columns, lines of tables those of the terminal."""
         lines = text.splitlines()
         self.assertLessEqual(len(lines), 25, text)
         for line in lines:
             width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
-            self.assertLessEqual(width, 100, line)
+            self.assertLessEqual(width, columns if line.startswith("  ") else 100, line)
             self.assertEqual(line, line.rstrip(), "no blanks at the end")
 
     def test_summary(self):
@@ -29,7 +30,14 @@ class Terminal(CliCase):
                       "Start with the 12 flagged (mistakenness over 0.5): about 12 are wrong; of the first 10 about 10.", "hardest classes",
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
-        self.assertRegex(text, r"\d+ of its 10 nearest are '1', (as near|\d\.\dx as far) as a typical one")
+        self.assertRegex(text, r"\d+/10 nearest, (as near|\d\.\dx as far) as usual")
+        self.assertRegex(self.with_columns(100, "analyze", X, y), r"\d+ of its 10 nearest are '1', (as near|\d\.\dx as far) as a typical one")
+        rows = [line.split() for line in text.splitlines() if re.match(r"  +\d+ ", line)]
+        shown = {int(row[0]): float(row[3].strip(">%")) / 100 for row in rows}
+        self.assertEqual(len(shown), 10)
+        for row in self.samples():
+            if int(row["index"]) in shown:
+                self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
 
     def test_hostile_labels(self):
@@ -43,6 +51,61 @@ class Terminal(CliCase):
         for character in ("\x1b", "\x07", "\u202e"):
             self.assertNotIn(character, out)
         self.assertIn("Note: ", out)
+
+    def with_columns(self, columns, *arguments, **more):
+        done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, cwd=self.folder,
+                              env={**os.environ, "COLUMNS": str(columns), **more})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_tables_take_the_columns_there_are(self):
+        names = [f"a rather long name of the {word} class of all" for word in ("first", "second", "third")]
+        X, y = clusters(n=300, planted=12)
+        X, y = self.save("X.npy", X), self.save("y.csv", "".join(f"{names[c]}\n" for c in y))
+        self.save("g.txt", "".join(f"a group with a long name, number {i % 9}\n" for i in range(300)))
+        for name in ("one run with a long name", "another run with a name as long"):
+            self.rer("analyze", X, y, "--out", name, "--quiet")
+        bench = ("bench", X, y, "--noise", "symmetric", "--rates", ".1", "--seeds", "2")
+        for arguments in (("analyze", X, y, "--subsets", "g.txt"), bench, ("sweep", X, y, "--over", "shrinkage=.1,.5"),
+                          ("compare", "one run with a long name", "another run with a name as long")):
+            narrow, wide = (max(len(line) for line in self.with_columns(columns, *arguments).splitlines() if line[:2] == "  ")
+                            for columns in (80, 132))
+            self.assertLessEqual(narrow, 80, arguments)
+            self.assertTrue(narrow < wide <= 132 or arguments[0] == "sweep", arguments)
+        text = self.with_columns(80, "analyze", X, y)
+        self.assertRegex(text, r"a rat?h?e?r?.*\.\..*all ")  # the ends of a name, which differ, and not its middle alone
+        self.assertIn(names[0], self.with_columns(160, "analyze", X, y))
+
+    def test_colours(self):
+        X, y = self.save_clusters(planted=12)
+        plain = self.rer("analyze", X, y).out
+        self.assertNotIn("\x1b", plain)
+        painted = self.rer("analyze", X, y, "--color", "always").out
+        self.assertIn("\x1b[31m", painted)
+        self.assertEqual(re.sub(r"\x1b\[\d+m", "", painted), plain)
+        for environment, options, coloured in (({}, (), True), ({"NO_COLOR": "1"}, (), False), ({"NO_COLOR": ""}, (), True),
+                                               ({"TERM": "dumb"}, (), False), ({}, ("--color", "never"), False),
+                                               ({"NO_COLOR": "1"}, ("--color=always",), True)):
+            text = self.on_terminal("analyze", X, y, *options, **environment)
+            self.assertEqual("\x1b" in text, coloured, (environment, options))
+        self.assertIn("auto, always or never", self.rer("analyze", X, y, "--color", "yes", code=2).err)
+        json.loads(self.rer("analyze", X, y, "--json", "--color", "always").out)
+
+    def test_progress(self):
+        """It never runs backwards, fits the terminal, and has a bar, a rate and a time left."""
+        X, y = clusters(n=60000, d=300, classes=40)
+        X, y = self.save("X.npy", X), self.save("y.npy", y)
+        text = self.on_terminal("analyze", X, y, "--threads", "1", "--reconstructor", "subspace", columns=80)
+        shown = [line for line in text.split("\r") if "%" in line and "#" in line or "--------" in line]
+        self.assertGreater(len(shown), 3)
+        found = [re.match(r"\S.{23}  (#*)(-*) +(\d+) %  ([\d,]+) samples/s  about \d+ (s|min) left *$", line) for line in shown]
+        self.assertTrue(all(found), shown)
+        self.assertLess(max(map(len, shown)), 80)
+        done = [int(match[3]) for match in found]
+        self.assertEqual(done, sorted(done))
+        for match in found:
+            self.assertEqual(len(match[1] + match[2]), 12)
+            self.assertLessEqual(abs(len(match[1]) - int(match[3]) * .12), 1)
 
     def test_reader_that_leaves(self):
         X, y = self.save_clusters()

@@ -2,9 +2,10 @@
 import os
 import platform
 import re
+import subprocess
 import unittest
 
-from cli_case import CliCase
+from cli_case import COMMAND, CliCase
 
 
 class Usage(CliCase):
@@ -22,7 +23,9 @@ class Usage(CliCase):
     def test_top_level(self):
         self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+ \(\w+, OpenBLAS \w+\)\n\Z")
         self.assertIn("rer analyze", self.rer("--help").out)
-        self.assertIn("--help", self.rer(code=2).err)
+        bare = subprocess.run([COMMAND], capture_output=True, text=True)  # what it can do
+        self.assertEqual((bare.stdout, bare.stderr), (self.rer("--help").out, ""))
+        self.assertEqual(bare.returncode, 2)  # a script that lost its command still fails
         self.assertIn("did you mean analyze?", self.rer("analyse", code=2).err)
         self.assertNotIn("did you mean", self.rer("frobnicate", code=2).err)
 
@@ -75,6 +78,21 @@ class Usage(CliCase):
         self.assertEqual(self.samples("a"), self.samples("b"))
         options = self.summary("b")["options"]
         self.assertEqual((options["budget"], options["drop-invalid"]), ("7", True))
+
+    def test_labels_of_a_column(self):
+        """t.csv:NAME is what --label-column NAME is, and no feature of its own table."""
+        rows = [f"{i % 3 * 4 + i % 7 / 7:.3f},{i % 5 / 5:.3f},{(i + (i < 3)) % 3}" for i in range(90)]
+        self.save("t.csv", "a,b,kind\n" + "\n".join(rows) + "\n")
+        self.save("x.csv", "\n".join(row.rsplit(",", 1)[0] for row in rows) + "\n")
+        self.save("y.csv", "\n".join(row.rsplit(",", 1)[1] for row in rows) + "\n")
+        tables = []
+        for arguments in (("x.csv", "y.csv"), ("t.csv", "--label-column", "kind"), ("t.csv", "t.csv:kind"), ("x.csv", "t.csv:kind")):
+            self.rer("analyze", *arguments, "--out", "out", "--quiet")
+            tables.append(self.load(self.path("out/samples.csv")))
+        self.assertEqual(tables[1:], tables[:1] * 3)
+        self.assertIn("no column 'kin'", self.rer("analyze", "x.csv", "t.csv:kin", code=1).err)
+        self.assertIn("named twice", self.rer("noise", "t.csv:kind", "--label-column", "a", "--out", "z.csv", code=2).err)
+        self.assertIn("is the input t.csv:kind", self.rer("noise", "t.csv:kind", "--out", "t.csv", code=2).err)
 
     def test_file_after_two_dashes(self):
         message = self.rer("analyze", "--", "--strange.npy", "y.npy", code=1).err

@@ -122,6 +122,18 @@ static void compare_orders(const held *answers, int64_t count)
             assert_memory_equal(a.triangle, b.triangle, (size_t)(a.D * (a.D + 1) / 2) * sizeof *a.triangle);
         rer_scatter_answer_free(&a);
         rer_scatter_answer_free(&b);
+    } else if (rer_exchange_is(in[0], RER_STAGE_NEAR)) { /* the nearest of all, whoever was asked first */
+        const char *names[] = {"list", "trusted"};
+        for (int i = 0; i < 2; i++) {
+            int64_t n[2] = {0};
+            rer_dtype dtype = i == 0 ? RER_U8 : RER_F32;
+            void *a = rer_exchange_list(in[0], names[i], dtype, &n[0]);
+            void *b = rer_exchange_list(in[1], names[i], dtype, &n[1]);
+            assert_true(n[0] > 0 && n[0] == n[1]);
+            assert_memory_equal(a, b, (size_t)n[0] * (i == 0 ? 1 : sizeof(float)));
+            free(a);
+            free(b);
+        }
     } else {
         rer_sums_answer a = {0}, b = {0};
         rer_exchange_get_sums(&a, in[0]);

@@ -1,5 +1,6 @@
 """rer.dask against rer.analyze: the same bits, on threads and on clusters, through lost workers and with
 more data than a worker has memory."""
+import contextlib
 import os
 import signal
 import threading
@@ -32,9 +33,11 @@ def check_same(result, expected):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
-                                  memory_limit=0) as cluster:
-        yield cluster
+    cluster = distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None,
+                                       memory_limit=0)
+    yield cluster
+    with contextlib.suppress(KeyError):  # distributed looks up workers that were killed before it knew their names
+        cluster.close()
 
 
 @pytest.fixture
@@ -129,7 +132,7 @@ def test_searches_that_are_cut(data, monkeypatch):
     """Where a worker has no room for all rows that ask, they ask some at a time."""
     X, y, expected = data
     asked = []
-    monkeypatch.setattr(rer.dask._Threads, "room", 8 * 50_000)
+    monkeypatch.setattr(rer.dask._Threads, "room", 24 * 50_000)
     cut = rer.dask.split_task
     monkeypatch.setattr(rer.dask, "split_task", lambda task, room: asked.append(cut(task, room)) or asked[-1])
     check_same(rer.dask.analyze(da.from_array(X, chunks=(1500, 20)), y), expected)

@@ -49,7 +49,7 @@ def test_other_commands_agree(command):
     """Each function has exactly the options of the command of its name; what is left over are its files."""
     listed, here = command_options(command), table(command)
     assert {option.name for option in here.values()} <= set(listed)
-    files = {"out", "label-column", "json", "quiet", "help", "images", "texts", "model"}
+    files = {"out", "label-column", "json", "quiet", "help", "color", "images", "texts", "model"}
     own = {"noise": {"features", "human"}, "bench": {"human", "detectors", "class-embeddings"}, "compare": {"column", "error-rates"}}
     assert set(listed) - {option.name for option in here.values()} == (files & set(listed)) | own.get(command, set())
     parameters = inspect.signature(getattr(rer, command)).parameters
@@ -79,7 +79,7 @@ def test_names_are_the_command_s():
     # What the command has besides is about files and printing, and has other words here.
     pages = " ".join(help_pages())
     files = set(re.findall(r"--([a-z-]+) \S*(?:FILE|PATH|DIR|NAME)", pages))
-    assert set(listed) - names <= files | {"json", "quiet", "help"}
+    assert set(listed) - names <= files | {"json", "quiet", "help", "color"}
 
 
 def test_types_are_written_for_every_option():

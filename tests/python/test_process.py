@@ -339,7 +339,7 @@ def test_memory_error(monkeypatch):
         X = np.zeros((10, 20_000), "f4") + np.arange(10, dtype="f4")[:, None]
         resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
         try:
-            rer.analyze(X, np.arange(10) % 2)
+            rer.analyze(X, np.arange(10) % 2, reconstructor="subspace", normalize="whiten")
         except MemoryError as error:
             print(error)
     """

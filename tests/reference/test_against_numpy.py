@@ -126,7 +126,7 @@ class AgainstNumpy(unittest.TestCase):
         self.compare(*make_data(seed=4), "--normalize", "none")
 
     def test_two_classes(self):
-        self.compare(*make_data(seed=5, classes=2, alone=False))
+        self.compare(*make_data(seed=5, classes=2, alone=False, unlabelled=0))  # of -1, 0 and 1 all are classes
 
     def test_many_classes(self):
         """More than a tile, where the distances between classes are not kept either."""

@@ -28,6 +28,10 @@ class Media(PageCase):
         self.X, self.y = clusters(n=40, planted=4)
         self.N = len(self.y)
 
+    def analyze(self, X, y, *arguments, **more):
+        """With every row among the suspects."""
+        return super().analyze(X, y, "--budget", len(y), *arguments, **more)
+
     def save_pictures(self, name_of, format="PNG", **options):
         for row in range(self.N):
             path = self.folder / name_of(row)
@@ -100,15 +104,15 @@ class Media(PageCase):
         for row, name in enumerate(names):
             with Image.open(self.folder / "m" / name) as file:
                 image = smooth.convert("L") if name == "deep.png" else file.convert("RGB")
-            expected = np.asarray(image.convert("RGB").resize((96, 72), Image.BOX)).astype(float)
+            expected = np.asarray(image.convert("RGB").resize((120, 90), Image.BOX)).astype(float)
             error = np.abs(picture_of(data, row) - expected).mean()
             self.assertLess(error, 8, name)
 
     def test_size_and_look(self):
-        """At most 96 pixels, the shape kept, the content an area average: against Pillow's box filter."""
+        """At most 512 pixels, the shape kept, the content an area average: against Pillow's box filter."""
         random = np.random.default_rng(1)
         smooth = lambda w, h: Image.fromarray(random.integers(0, 255, (6, 6, 3), "u1")).resize((w, h), Image.BICUBIC)
-        sizes = [(400, 300), (300, 400), (1000, 10), (97, 96), (50, 20), (30, 30)]
+        sizes = [(700, 525), (300, 400), (1000, 10), (97, 96), (50, 20), (30, 30)]
         (self.folder / "p").mkdir()
         images = [smooth(*sizes[row % len(sizes)]) for row in range(self.N)]
         for row, image in enumerate(images):
@@ -118,7 +122,7 @@ class Media(PageCase):
             picture = picture_of(data, row)
             w, h = image.size
             longer = max(w, h)
-            side = min(96, longer)
+            side = min(512, longer)
             shape = (max(1, (h * side + longer // 2) // longer), max(1, (w * side + longer // 2) // longer))
             self.assertEqual(picture.shape[:2], shape)
             grey = [.299, .587, .114]  # colours are stored at half the resolution
@@ -137,6 +141,22 @@ class Media(PageCase):
             self.assertGreater(size, 2e6)
             if "noise.npy" in arguments:
                 self.assertEqual(len(data["pictures"]), 3000)
+
+    def test_the_most_suspicious_are_the_largest(self):
+        """Photos of 900 x 600: 512 pixels at first, then what 10 MB leave."""
+        random = np.random.default_rng(4)
+        photo = np.asarray(Image.fromarray(random.integers(0, 255, (60, 90, 3), "u1")).resize((900, 600), Image.BICUBIC))
+        Image.fromarray(photo).save(self.folder / "a.jpg", quality=90)
+        X, y = clusters(n=900, planted=300)
+        self.save("list.txt", "a.jpg\n" * 900)
+        data = self.analyze(X, y, "--images", "list.txt")
+        sides = [max(picture_of(data, s[0]).shape) for s in data["suspects"]]
+        self.assertEqual(len(sides), 900)
+        self.assertEqual(sides, sorted(sides, reverse=True))
+        self.assertEqual(sides[0], 512)
+        self.assertGreaterEqual(sides[-1], 80)
+        self.assertLess((self.folder / "out" / "report.html").stat().st_size, 10e6)
+        self.assertEqual(data["files"][str(data["suspects"][0][0])], "a.jpg")
 
     def test_what_cannot_be_read_is_said(self):
         self.save_pictures(lambda row: f"p/{row:03d}.png")

@@ -30,7 +30,9 @@ class ReviewCase(BrowserCase):
 
     def small(self, *arguments):
         self.X, self.y = clusters(n=300, classes=4, planted=30)
-        return self.analyze(self.X, self.y, *arguments)
+        path = self.analyze(self.X, self.y, *arguments)
+        self.n = len(data_of(path)["suspects"])
+        return path
 
     def cards(self, page):
         return page.locator("#list .card")
@@ -69,11 +71,11 @@ class Review(ReviewCase):
         page.keyboard.type(other)
         page.keyboard.press("Enter")
         self.assertEqual(rows, [s[0] for s in data["suspects"][:5]])
-        self.assertEqual(self.decided(page), "5 of 100 decided")
+        self.assertEqual(self.decided(page), f"5 of {self.n} decided")
 
         page.close()
         page = self.open(path, context)  # the decisions are still there
-        self.assertEqual(self.decided(page), "5 of 100 decided")
+        self.assertEqual(self.decided(page), f"5 of {self.n} decided")
         self.assertEqual(self.cards(page).nth(0).locator(".badge").inner_text(), "kept")
         table = self.export(page)
         self.assertEqual([int(r["index"]) for r in table], rows)
@@ -96,7 +98,7 @@ class Review(ReviewCase):
         page.keyboard.press("u")
         page.keyboard.press("u")
         self.assertEqual(self.chosen_row(page), first)
-        self.assertEqual(self.decided(page), "0 of 100 decided")
+        self.assertEqual(self.decided(page), f"0 of {self.n} decided")
         page.keyboard.press("u")  # nothing left: nothing happens
         self.assertTrue(page.is_disabled("#undo"))
         self.assertTrue(page.is_disabled("#export"))
@@ -107,11 +109,11 @@ class Review(ReviewCase):
         page.keyboard.press("f")
         page.keyboard.press("ArrowLeft")
         page.keyboard.press("k")
-        self.assertEqual(self.decided(page), "1 of 100 decided")
+        self.assertEqual(self.decided(page), f"1 of {self.n} decided")
         self.assertEqual([r["decision"] for r in self.export(page)], ["keep"])
 
     def test_next_and_previous(self):
-        path = self.small()
+        path = self.small("--budget", 100)
         rows = [s[0] for s in data_of(path)["suspects"]]
         page = self.open(path)
         page.locator("#list .card").first.scroll_into_view_if_needed()
@@ -136,7 +138,7 @@ class Review(ReviewCase):
         self.assertEqual(at(), "list")
         self.assertNotEqual(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"), "none")
         columns = page.evaluate("getComputedStyle(document.activeElement).gridTemplateColumns.split(' ').length")
-        for key, place in (("ArrowDown", columns), ("ArrowUp", 0), ("End", 99), ("Home", 0)):
+        for key, place in (("ArrowDown", columns), ("ArrowUp", 0), ("End", self.n - 1), ("Home", 0)):
             page.keyboard.press(key)
             self.assertEqual(self.chosen_row(page), rows[place], key)
         for _ in range(10):
@@ -144,38 +146,38 @@ class Review(ReviewCase):
             if at() == "fix":
                 break
         page.keyboard.press("Enter")
-        self.assertEqual(self.decided(page), "1 of 100 decided")
+        self.assertEqual(self.decided(page), f"1 of {self.n} decided")
         self.assertEqual(at(), "fix")
         page.keyboard.press("Enter")
-        self.assertEqual(self.decided(page), "2 of 100 decided")
+        self.assertEqual(self.decided(page), f"2 of {self.n} decided")
 
     def test_keys_do_nothing_away_from_the_review_or_while_typing(self):
         page = self.open(self.small())
         page.locator("#repeat").scroll_into_view_if_needed()
         page.keyboard.press("f")
-        self.assertEqual(self.decided(page), "0 of 100 decided")
+        self.assertEqual(self.decided(page), f"0 of {self.n} decided")
         page.fill("#find", "")
         page.focus("#find")
         page.keyboard.type("fdk")
-        self.assertEqual(self.decided(page), "0 of 100 decided")
+        self.assertEqual(self.decided(page), f"0 of {self.n} decided")
 
     def test_filters(self):
-        path = self.small()
+        path = self.small("--budget", 100)
         data = data_of(path)
         suspects = data["suspects"]
         page = self.open(path)
         count = lambda: page.inner_text("#count")
-        self.assertEqual(count(), "100 suspects")
+        self.assertEqual(count(), f"{self.n} suspects")
         given = suspects[0][1]
         page.select_option("#class", str(given))
-        self.assertEqual(count(), f"{sum(given in s[1:3] for s in suspects)} of 100 suspects")
+        self.assertEqual(count(), f"{sum(given in s[1:3] for s in suspects)} of {self.n} suspects")
         page.select_option("#class", "")
         pair = tuple(suspects[0][1:3])
         page.select_option("#pair", f"{pair[0]}-{pair[1]}")
-        self.assertEqual(count(), f"{sum(tuple(s[1:3]) == pair for s in suspects)} of 100 suspects")
+        self.assertEqual(count(), f"{sum(tuple(s[1:3]) == pair for s in suspects)} of {self.n} suspects")
         page.select_option("#pair", "")
         page.locator("#over").fill("50")
-        self.assertEqual(count(), f"{sum(s[3] >= .5 for s in suspects)} of 100 suspects")
+        self.assertEqual(count(), f"{sum(s[3] >= .5 for s in suspects)} of {self.n} suspects")
         page.locator("#over").fill("0")
         page.fill("#find", str(suspects[3][0]))
         self.assertIn(suspects[3][0], [int(t) for t in re.findall(r"row (\d+)", " ".join(self.cards(page).all_inner_texts()))])
@@ -183,7 +185,7 @@ class Review(ReviewCase):
         self.assertEqual(self.cards(page).count(), 0)
         self.assertEqual(page.inner_text("#detail"), "")
         page.click("#all")
-        self.assertEqual(count(), "100 suspects")
+        self.assertEqual(count(), f"{self.n} suspects")
         page.select_option("#sort", "row")
         shown = [int(t) for t in re.findall(r"row (\d+)", " ".join(self.cards(page).all_inner_texts()))]
         self.assertEqual(shown, sorted(s[0] for s in suspects)[:60])
@@ -191,9 +193,9 @@ class Review(ReviewCase):
         page.locator("#list .card").first.scroll_into_view_if_needed()
         page.keyboard.press("k")
         page.select_option("#state", "done")
-        self.assertEqual(count(), "1 of 100 suspects")
+        self.assertEqual(count(), f"1 of {self.n} suspects")
         page.select_option("#state", "open")
-        self.assertEqual(count(), "99 of 100 suspects")
+        self.assertEqual(count(), f"{self.n - 1} of {self.n} suspects")
 
     def test_load_decisions(self):
         path = self.small()
@@ -206,15 +208,16 @@ class Review(ReviewCase):
         page.set_input_files("#file", self.folder / "decisions.csv")
         page.wait_for_selector("#message:not([hidden])")
         self.assertEqual(page.inner_text("#message"), "2 of 2 decisions loaded.")
-        self.assertEqual(self.decided(page), "2 of 100 decided")
+        self.assertEqual(self.decided(page), f"2 of {self.n} decided")
         text = (self.folder / "decisions.csv").read_text()
         (self.folder / "other.csv").write_text(re.sub(r"rer:[0-9a-f]+", "rer:0123456789abcdef", text))
         page.set_input_files("#file", self.folder / "other.csv")
         self.wait(page, "document.getElementById('message').textContent.includes('other labels')")
-        self.assertEqual(self.decided(page), "2 of 100 decided")
+        self.assertEqual(self.decided(page), f"2 of {self.n} decided")
         page.click("#clear")
-        page.click("#clear")
-        self.assertEqual(self.decided(page), "0 of 100 decided")
+        self.assertEqual(self.decided(page), f"0 of {self.n} decided")
+        page.click("#undo")  # one step back for all of them
+        self.assertEqual(self.decided(page), f"2 of {self.n} decided")
 
     def test_decisions_are_kept_in_memory_where_there_is_no_storage(self):
         path = self.small()
@@ -224,7 +227,7 @@ class Review(ReviewCase):
         self.assertTrue(page.is_visible("#storage"))
         page.locator("#list .card").first.scroll_into_view_if_needed()
         page.keyboard.press("f")
-        self.assertEqual(self.decided(page), "1 of 100 decided")
+        self.assertEqual(self.decided(page), f"1 of {self.n} decided")
         self.assertEqual(len(self.export(page)), 1)
 
     def test_damaged_storage_is_no_obstacle(self):
@@ -234,7 +237,7 @@ class Review(ReviewCase):
             context = self.context()
             context.add_init_script(f"localStorage.setItem({key!r}, {text!r})")
             page = self.open(path, context)
-            self.assertRegex(self.decided(page), r"0 of 100 decided")
+            self.assertRegex(self.decided(page), rf"0 of {self.n} decided")
 
     def test_classes(self):
         path = self.small()
@@ -332,37 +335,50 @@ class Review(ReviewCase):
     def test_pictures_are_drawn(self):
         X, y = clusters(n=60, planted=6)
         np.save(self.folder / "p.npy", np.random.default_rng(0).integers(0, 255, (60, 64, 48, 3), "u1"))
-        page = self.open(self.analyze(X, y, "--images", "p.npy"))
+        page = self.open(self.analyze(X, y, "--images", "p.npy", "--budget", 60))
         self.wait(page, "Array.from(document.images).every(i => i.complete)")
         self.assertEqual(page.evaluate("Array.from(document.images).filter(i => i.naturalWidth !== 48).length"), 0)
         self.assertGreater(page.evaluate("document.images.length"), 60)
         self.assertEqual(page.evaluate("Array.from(document.images).filter(i => !i.alt).length"), 0)
 
-    def thread_time(self, page):
-        """Seconds that the page's thread has worked: other programs on the machine do not add to them."""
+    def process_time(self, page):
+        """Seconds that the page's process has worked: other programs on the machine do not add to them."""
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable")
-        return {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}["ThreadTime"]
+        return {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}["ProcessTime"]
 
     def test_large_page_is_interactive_within_two_seconds(self):
         random = np.random.default_rng(0)
         X, y = clusters(n=12000, classes=1000, planted=5000)
         np.save(self.folder / "p.npy", random.integers(0, 255, (12000, 24, 24), "u1"))
         path = self.analyze(X, y, "--images", "p.npy", "--budget", 5000)
-        self.assertEqual(len(data_of(path)["suspects"]), 5000)
+        many = len(data_of(path)["suspects"])
+        self.assertGreaterEqual(many, 5000)
         self.assertLess(path.stat().st_size, 10e6)
         page = self.open(path)
         page.locator("#list .card").first.scroll_into_view_if_needed()
         page.keyboard.press("f")
-        self.wait(page, "document.getElementById('done-shown').textContent.startsWith('1 of 5,000')")
-        opened = self.thread_time(page)
+        self.wait(page, "document.getElementById('done-shown').textContent.startsWith('1 of 5,')")
+        opened = self.process_time(page)
         page.fill("#find", "37")
-        self.wait(page, "document.getElementById('count').textContent.includes(' of 5,000 suspects')")
-        filtered = self.thread_time(page) - opened
+        self.wait(page, "document.getElementById('count').textContent.includes(' of 5,')")
+        filtered = self.process_time(page) - opened
         print(f"5,000 suspects, {path.stat().st_size / 1e6:.1f} MB: {opened:.2f} s until the first decision, "
               f"{filtered:.2f} s to filter", flush=True)
         self.assertLess(opened, 2)
         self.assertLess(filtered, 1)
+        page.fill("#find", "")
+        page.focus("#list")
+        before = self.process_time(page)
+        page.keyboard.press("End")
+        self.assertEqual(page.get_attribute(".card[aria-selected=true]", "id"), f"card-{many - 1}")
+        ended = self.process_time(page) - before
+        print(f"{ended:.2f} s to the end of the list", flush=True)
+        self.assertLess(ended, .5)
+        page.click("#earlier")
+        page.focus("#list")
+        page.keyboard.press("Home")
+        self.assertEqual(page.get_attribute(".card[aria-selected=true]", "id"), "card-0")
         self.assertTrue(page.is_visible("#canvas"))
         page.locator("#canvas").scroll_into_view_if_needed()
         page.wait_for_timeout(200)
@@ -371,6 +387,154 @@ class Review(ReviewCase):
             page.click("#zoom-in")
         page.locator("#canvas").press("ArrowRight")
         self.shoot(page, "matrix-1000-classes-near", full_page=False)
+
+
+class Queue(ReviewCase):
+    """Many at once, likely labels by number, doubts and notes, copies and odd ones in the same queue, taps."""
+
+    def start(self, path, context=None, **settings):
+        page = self.open(path, context, **settings)
+        page.locator("#list .card").first.scroll_into_view_if_needed()
+        return page
+
+    def test_many_at_once_and_back(self):
+        path = self.small("--budget", 100)
+        suspects = data_of(path)["suspects"]
+        page = self.start(path)
+        page.keyboard.press("k")
+        pair = tuple(suspects[1][1:3])
+        page.select_option("#pair", f"{pair[0]}-{pair[1]}")
+        self.assertEqual(page.evaluate("document.activeElement.id"), "list")  # the keys act again
+        rows = {s[0] for s in suspects if tuple(s[1:3]) == pair} - {suspects[0][0]}
+        page.click("[data-bulk=fix]")
+        table = {int(r["index"]): r["decision"] for r in self.export(page)}
+        self.assertEqual(table, {**dict.fromkeys(rows, "fix"), suspects[0][0]: "keep"})
+        page.click("#undo")
+        self.assertEqual(self.decided(page), "1 of 100 decided")
+        page.select_option("#pair", "")
+        self.cards(page).nth(3).click()
+        self.cards(page).nth(7).click(modifiers=["Shift"])
+        self.assertEqual(page.locator(".card[aria-selected=true]").count(), 5)
+        page.focus("#list")
+        page.keyboard.press("Shift+ArrowRight")
+        page.keyboard.press("d")
+        table = {int(r["index"]) for r in self.export(page) if r["decision"] == "drop"}
+        self.assertEqual(table, {s[0] for s in suspects[3:9]})
+        self.assertEqual(self.chosen_row(page), suspects[9][0])
+        page.keyboard.press("u")
+        self.assertEqual(self.decided(page), "1 of 100 decided")
+
+    def test_likely_labels_by_number(self):
+        path = self.small("--budget", 100)
+        data = data_of(path)
+        page = self.start(path)
+        for place, key in enumerate("2134"):
+            row, given, suggested, p, *_, nearest = data["suspects"][place]
+            order = [suggested, given] if p > .5 else [given, suggested]
+            counts = {c: nearest.count(c) for c in dict.fromkeys(nearest)}
+            order += sorted((c for c in counts if c not in order), key=lambda c: -counts[c])
+            shown = page.locator(".likely bdi").all_inner_texts()
+            self.assertEqual(shown[:len(order)], [data["classes"][c] for c in order][:5])
+            self.assertIn(f"{100 * (1 - p):.2f}"[:3], page.inner_text(f".likely li:has-text('right')"))
+            page.keyboard.press(key)
+            made = self.export(page)[-1] if place == 0 else {int(r["index"]): r for r in self.export(page)}[row]
+            self.assertEqual(made["new_label"], shown[int(key) - 1])
+        page.keyboard.press("c")  # the others, the likeliest of this sample first
+        page.wait_for_selector("#choices")
+        row = data["suspects"][4]
+        self.assertEqual(set(page.locator("#choices li").all_inner_texts()[:2]), {data["classes"][c] for c in row[1:3]})
+
+    def test_unsure_and_a_note(self):
+        path = self.small()
+        rows = [s[0] for s in data_of(path)["suspects"]]
+        context = self.context()
+        page = self.start(path, context)
+        page.keyboard.press("s")
+        page.fill("#note", 'ask "Ann", then\u2026')
+        page.keyboard.press("Tab")
+        page.close()
+        page = self.open(path, context)
+        self.assertEqual(self.chosen_row(page), rows[1])  # the first that is open
+        self.assertEqual(page.input_value("#note"), 'ask "Ann", then\u2026')
+        table = self.export(page)
+        self.assertEqual([(int(r["index"]), r["decision"], r["note"]) for r in table],
+                         [(rows[0], "unsure", ""), (rows[1], "unsure", 'ask "Ann", then\u2026')])
+        self.rer("apply", "y.npy", "decisions.csv", "--out", "z.npy", "--quiet")
+        np.testing.assert_array_equal(np.load(self.folder / "z.npy"), self.y)
+
+    def test_clear_all_is_undone(self):
+        page = self.start(self.small())
+        for key in "kfd":
+            page.keyboard.press(key)
+        before = self.export(page)
+        page.click("#clear")
+        self.assertEqual(self.decided(page), f"0 of {self.n} decided")
+        page.click("#undo")
+        self.assertEqual(self.export(page), before)
+
+    def test_one_queue(self):
+        """Copies with different labels and rows that fit no class can be decided on as suspects can."""
+        X, y = clusters(n=300, classes=3, planted=6)
+        X[290:] = 30 * np.random.default_rng(3).normal(size=(10, 8))
+        X[40], X[41] = X[100], X[100]
+        y[40], y[41] = (y[100] + 1) % 3, y[100]
+        path = self.analyze(X, y, "--duplicates", "auto")
+        suspects = data_of(path)["suspects"]
+        copies = {40, 41, 100}
+        self.assertLessEqual(copies, {s[0] for s in suspects})
+        self.assertEqual({s[0] for s in suspects if s[11] >= 0}, copies)
+        page = self.start(path)
+        page.select_option("#what", "outlier")
+        odd = [s[0] for s in suspects if s[5] & 2]
+        self.assertEqual(page.inner_text("#count"), f"{len(odd)} of {len(suspects)} suspects")
+        self.assertTrue(odd)
+        page.keyboard.press("d")
+        page.select_option("#what", "copy")
+        self.assertIn("Nearly the same", page.inner_text("#detail"))
+        self.assertEqual(page.inner_text("#count"), f"3 of {len(suspects)} suspects")
+        row = self.chosen_row(page)
+        page.keyboard.press("k")
+        self.assertEqual({int(r["index"]): r["decision"] for r in self.export(page)}, {odd[0]: "drop", row: "keep"})
+        self.shoot(page, "report-copies", full_page=False)
+
+    def test_the_list_ends_where_it_is_not_worth_it(self):
+        path = self.small()
+        suspects = data_of(path)["suspects"]
+        self.assertLess(len(suspects), 60)
+        page = self.open(path)
+        self.assertIn("a good place to stop", page.inner_text("#suspects + .lead"))
+        X, y = clusters(n=12000, classes=3, planted=5500)
+        page = self.open(self.analyze(X, y, "--budget", 5400))
+        self.assertIn("400 more are flagged", page.inner_text("#suspects + .lead"))
+
+    def test_a_key_never_acts_on_what_is_not_in_view(self):
+        path = self.small("--budget", 100)
+        page = self.start(path, viewport={"width": 1000, "height": 700})
+        for width in (1000, 390):
+            page.set_viewport_size({"width": width, "height": 700})
+            page.evaluate("document.getElementById('list').lastElementChild.scrollIntoView({block: 'end'})")
+            if width == 1000:  # the chosen one stays beside the list: it is in view
+                continue
+            page.keyboard.press("k")
+            self.assertEqual(self.decided(page), "0 of 100 decided")
+            page.keyboard.press("k")  # it was brought into view
+            self.assertEqual(self.decided(page), "1 of 100 decided")
+
+    def test_four_taps_decide_four(self):
+        names = "".join(f"{'long ' * (7 * c)}name {c}\n" for c in range(4))
+        (self.folder / "names.txt").write_text(names)
+        for settings in ({"viewport": {"width": 390, "height": 844}, "has_touch": True}, {"viewport": {"width": 1360, "height": 900}}):
+            page = self.start(self.small("--budget", 100, "--class-names", "names.txt"), **settings)
+            page.evaluate("document.querySelector('.split').scrollIntoView(); scrollBy(0, 60)")
+            tap = page.touchscreen.tap if "has_touch" in settings else page.mouse.click
+            box = page.locator('[data-act="keep"]').bounding_box()
+            progress = page.locator("#undo").bounding_box()
+            for _ in range(4):
+                tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            self.wait(page, "document.getElementById('done-shown').textContent.startsWith('4 of 100')")
+            self.assertEqual(page.locator('[data-act="keep"]').bounding_box(), box)
+            self.assertEqual(page.locator("#undo").bounding_box(), progress)
+            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
 
 
 @unittest.skipUnless(DEMO.exists(), "the package dataset-fashion-mnist is not there")

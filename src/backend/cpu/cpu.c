@@ -6,8 +6,6 @@
 #include <cblas.h>
 #include <stdio.h>
 
-char *openblas_get_corename(void); /* which its headers leave out */
-
 const char *rer_kernels_in_use(void)
 {
     static _Thread_local char text[80];

@@ -79,7 +79,7 @@ static rer_status check_header(const rer_label_file *file, const rer_files *file
 {
     char quoted[80];
     const rer_texts *texts = &file->texts;
-    if (files->label_column != NULL || texts->count < 2 || strspn(rer_text(texts, 0), "-0123456789") > 0)
+    if (file->is_column || texts->count < 2 || strspn(rer_text(texts, 0), "-0123456789") > 0)
         return RER_OK;
     for (int64_t row = 1; row < texts->count; row++) {
         const char *text = rer_text(texts, row);

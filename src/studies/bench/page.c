@@ -15,18 +15,40 @@ int rer_bench_best(const rer_bench *bench, int cell)
     return best;
 }
 
-static void write_headline(char *text, size_t size, const rer_bench *bench)
+/* The best detector of a cell but for one, or -1. */
+static int best_other(const rer_bench *bench, int cell, int than)
+{
+    int best = -1;
+    for (int k = 0; k < bench->n_contestants; k++)
+        if (k != than && (best < 0 || rer_bench_cell_mean(bench, cell, k, RER_AUROC) >
+                                          rer_bench_cell_mean(bench, cell, best, RER_AUROC)))
+            best = k;
+    return best;
+}
+
+static rer_bench_difference gap_of(rer_writer *writer, const rer_bench *bench, int cell, int detector, int other)
+{
+    rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
+    if (other >= 0)
+        (void)rer_writer_ok(writer, rer_bench_difference_of(&gap, bench, cell, detector, other, writer->error));
+    return gap;
+}
+
+/* Ahead is only who is beyond chance: the paired interval excludes zero. */
+static void write_headline(char *text, size_t size, rer_writer *writer, const rer_bench *bench)
 {
     char auroc[RER_CHART_TEXT];
-    int best = rer_bench_best(bench, -1), wins = 0;
-    for (int c = 1; c < bench->n_cells; c++)
-        wins += rer_bench_best(bench, c) == best;
+    int best = rer_bench_best(bench, -1), ahead = 0;
+    for (int c = 1; best >= 0 && c < bench->n_cells; c++)
+        ahead += gap_of(writer, bench, c, best, best_other(bench, c, best)).low > 0;
     if (best < 0)
         (void)snprintf(text, size, "Nothing was planted: this is what each detector says of the labels as they are");
     else
-        (void)snprintf(text, size, "%s ranks wrong labels best%s: mean AUROC %s, first in %d of %d kinds of noise",
-                       bench->contestants[best].name, 2 * wins < bench->n_cells - 1 ? " on the whole" : "",
-                       rer_fixed_text(auroc, rer_bench_mean(bench, best, RER_AUROC), 3), wins, bench->n_cells - 1);
+        (void)snprintf(
+            text, size,
+            "%s has the largest mean AUROC, %s; ahead of all others beyond chance in %d of %d kinds of noise",
+            bench->contestants[best].name, rer_fixed_text(auroc, rer_bench_mean(bench, best, RER_AUROC), 3), ahead,
+            bench->n_cells - 1);
 }
 
 /* Mean over all cells, and which is best: the largest, or the smallest. */
@@ -35,13 +57,13 @@ static void put_means(rer_writer *writer, const rer_bench *bench)
     static const rer_column columns[] = {
         {.title = "detector"},
         {.title = "AUROC", .is_number = true, .help = "1: every wrong label above every right one"},
-        {.title = "average precision", .is_number = true},
+        {.title = "average precision", .is_number = true, .help = "mean share of wrong labels down to each wrong one"},
         {.title = "F1", .is_number = true, .help = "of what it flags"},
         {.title = "best F1", .is_number = true, .help = "of any threshold"},
         {.title = "ECE", .is_number = true, .help = "calibration error of its probabilities; smaller is better"},
         {.title = "NCFD", .is_number = true, .help = "what its confidence adds to F1"},
         {.title = "noise rate ±", .is_number = true, .help = "mean error of its noise rate; smaller is better"},
-        {.title = "seconds", .is_number = true},
+        {.title = "seconds", .is_number = true, .help = "for one set of labels"},
     };
     static const struct {
         rer_metric_id metric;
@@ -74,20 +96,14 @@ static void put_means(rer_writer *writer, const rer_bench *bench)
 
 static void put_cell_row(rer_writer *writer, const rer_bench *bench, int c)
 {
-    rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
-    int best = rer_bench_best(bench, c), other = -1;
-    for (int k = 1; k < bench->n_contestants; k++)
-        if (other < 0 || rer_bench_cell_mean(bench, c, k, RER_AUROC) > rer_bench_cell_mean(bench, c, other, RER_AUROC))
-            other = k;
-    if (other >= 0)
-        (void)rer_writer_ok(writer, rer_bench_difference_of(&gap, bench, c, 0, other, writer->error));
+    int other = best_other(bench, c, 0);
+    rer_bench_difference gap = gap_of(writer, bench, c, 0, other);
     rer_frame_row(writer);
     rer_frame_cell(writer, bench->cells[c].noise);
     rer_frame_cell_percent(writer, bench->cells[c].rate, false);
-    rer_frame_cell_number(writer, rer_bench_cell_mean(bench, c, 0, RER_AUROC), 4, best == 0);
+    rer_frame_cell_number(writer, rer_bench_cell_mean(bench, c, 0, RER_AUROC), 4, gap.low > 0);
     rer_frame_cell(writer, other >= 0 ? bench->contestants[other].name : "–");
-    rer_frame_cell_number(writer, other >= 0 ? rer_bench_cell_mean(bench, c, other, RER_AUROC) : NAN, 4,
-                          best == other && best >= 0);
+    rer_frame_cell_number(writer, other >= 0 ? rer_bench_cell_mean(bench, c, other, RER_AUROC) : NAN, 4, gap.high < 0);
     rer_frame_cell_number(writer, gap.mean, 4, false);
     rer_frame_cell_number(writer, gap.low, 4, false);
     rer_frame_cell_number(writer, gap.high, 4, false);
@@ -105,7 +121,9 @@ static void put_cells(rer_writer *writer, const rer_bench *bench)
         {.title = "at least", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
         {.title = "at most", .is_number = true, .help = "95 % interval, paired bootstrap over the samples"},
     };
-    rer_frame_section(writer, "noise", "Noise by noise", "AUROC of the first detector and of the best other one.");
+    rer_frame_section(writer, "noise", "Noise by noise",
+                      "AUROC of the first detector and of the best other one, in bold where it is ahead beyond chance: "
+                      "the interval of the difference has no zero in it.");
     rer_frame_table_start(writer, "AUROC by kind and rate of noise", columns, 8);
     for (int c = 1; c < bench->n_cells; c++)
         put_cell_row(writer, bench, c);
@@ -140,7 +158,7 @@ void rer_bench_put_page(rer_writer *writer, const void *what, int which)
             "on the same features.",
     };
     (void)which;
-    write_headline(headline, sizeof headline, bench);
+    write_headline(headline, sizeof headline, writer, bench);
     rer_frame_start(writer, &frame);
     if (bench->n_cells > 1) {
         put_means(writer, bench);

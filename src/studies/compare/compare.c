@@ -256,11 +256,27 @@ static rer_status read_runs(rer_comparison *comparison, const char *const *paths
     const rer_room rooms[] = {RER_ROOM(comparison->folders, count), RER_ROOM(comparison->runs, count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "runs", error);
     for (int i = 0; status == RER_OK && i < count; i++) {
-        status = rer_run_folder_read(&comparison->folders[i], paths[i], comparison->column, error);
+        status = rer_run_folder_read(&comparison->folders[i], paths[i],
+                                     comparison->column != NULL ? comparison->column : "rer", error);
         if (status == RER_OK)
             comparison->runs[comparison->count++] = comparison->folders[i].run;
     }
     return status;
+}
+
+/* Where none is named: what detectors say differs in the mistakenness, what features say in chi. */
+static rer_status choose_column(rer_comparison *comparison, rer_error *error)
+{
+    bool differ = false;
+    if (comparison->column != NULL)
+        return RER_OK;
+    for (int i = 1; i < comparison->count; i++)
+        differ |= strcmp(comparison->folders[i].detector, comparison->folders[0].detector) != 0;
+    for (int i = 0; differ && i < comparison->count; i++) {
+        const rer_run_folder *run = &comparison->folders[i];
+        memcpy(run->value, run->mistakenness, (size_t)run->N * sizeof *run->value);
+    }
+    return rer_copy_text(&comparison->column, differ ? "mistakenness" : "rer", error);
 }
 
 /* Runs of one name are told apart by their paths. */
@@ -276,6 +292,8 @@ static rer_status compare_runs(rer_comparison *made, const char *const *folders,
                                const rer_options *options, rer_error *error)
 {
     rer_status status = read_runs(made, folders, count, error);
+    if (status == RER_OK)
+        status = choose_column(made, error);
     made->mode = (rer_comparison_kind)options->comparison;
     made->spreadsheet_safe = options->spreadsheet_safe;
     made->regression = (rer_regression){0, NAN, NAN, NAN, NAN};
@@ -315,7 +333,8 @@ rer_status rer_compare(rer_comparison **comparison, const char *const *folders, 
     status = rer_allocate(&made, 1, sizeof *made, "the comparison", error);
     if (status != RER_OK)
         return status;
-    status = rer_copy_text(&made->column, column != NULL ? column : "rer", error);
+    if (column != NULL)
+        status = rer_copy_text(&made->column, column, error);
     if (status == RER_OK)
         status = compare_runs(made, folders, count, error_rates, &options, error);
     if (status == RER_OK)

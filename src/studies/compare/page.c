@@ -25,12 +25,17 @@ static void headline_of_samples(char *text, size_t size, const rer_comparison *c
                        : low > .5 ? "agree in part"
                        : low > .2 ? "agree little"
                                   : "hardly agree";
+    const char *about = strcmp(comparison->column, "mistakenness") == 0 ? "on which labels are wrong"
+                        : strcmp(comparison->column, "rer") == 0        ? "on which samples are hard"
+                                                                        : "";
     (void)rer_fixed_text(a, low, 2);
     (void)rer_fixed_text(b, high, 2);
     if (comparison->n_pairs == 1)
-        (void)snprintf(text, size, "The two runs %s: rank correlation %s", word, a);
+        (void)snprintf(text, size, "The two runs %s %s: rank correlation of %.40s %s", word, about, comparison->column,
+                       a);
     else
-        (void)snprintf(text, size, "The %d runs %s: rank correlations %s to %s", comparison->count, word, a, b);
+        (void)snprintf(text, size, "The %d runs %s %s: rank correlations of %.40s %s to %s", comparison->count, word,
+                       about, comparison->column, a, b);
 }
 
 static void headline_of_labels(char *text, size_t size, const rer_comparison *comparison)

@@ -140,6 +140,8 @@ static rer_status take_summary(rer_run_folder *folder, const json_t *root, const
         .expected_error = NAN,
     };
     folder->is_safe = json_is_true(json_object_get(json_object_get(root, "options"), "spreadsheet-safe"));
+    const char *detector = json_string_value(json_object_get(json_object_get(root, "options"), "detector"));
+    (void)snprintf(folder->detector, sizeof folder->detector, "%.31s", detector != NULL ? detector : "");
     rer_status status = rer_copy_text(&folder->reconstructor, reconstructor != NULL ? reconstructor : "", error);
     folder->run.reconstructor = folder->reconstructor;
     return status;

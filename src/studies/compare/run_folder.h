@@ -8,6 +8,7 @@ typedef struct rer_run_folder {
     char *path, *name, *reconstructor; /* the name is the last part of the path */
     rer_compared_run run;              /* summary.json; NaN where a number is missing */
     bool is_safe;                      /* written with --spreadsheet-safe */
+    char detector[32];
     /* samples.csv */
     int64_t N;
     double *value;        /* [N] of the column that is compared */

@@ -14,18 +14,18 @@ static void name_collection(char *text, size_t size, const rer_scaling *scaling)
 static void write_headline(char *text, size_t size, const rer_scaling *scaling)
 {
     char subject[80], now[RER_CHART_TEXT], after[RER_CHART_TEXT];
-    double chi = scaling->points[scaling->count - 1].mean[RER_CHI];
-    double then = rer_scaling_forecast(scaling, rer_scaling_collected(scaling)).value[RER_CHI];
+    double error = scaling->points[scaling->count - 1].mean[RER_ERROR_RATE];
+    double then = rer_scaling_forecast(scaling, rer_scaling_collected(scaling)).value[RER_ERROR_RATE];
     name_collection(subject, sizeof subject, scaling);
-    bool is_little = fabs(then - chi) < .0095;
-    (void)rer_fixed_text(now, chi, is_little ? 4 : 3);
-    (void)rer_fixed_text(after, then, is_little ? 4 : 3);
+    (void)rer_fixed_text(now, 100 * error, 2);
+    (void)rer_fixed_text(after, 100 * then, 2);
     if (isnan(then))
-        (void)snprintf(text, size, "χ is %s; there are too few sizes for a law", now);
-    else if (is_little)
-        (void)snprintf(text, size, "%s would hardly change χ: %s to %s", subject, now, after);
+        (void)snprintf(text, size, "%s %% lie nearest to another class; there are too few sizes for a law", now);
+    else if (fabs(then - error) < .0005)
+        (void)snprintf(text, size, "%s would hardly change the error of %s %%", subject, now);
     else
-        (void)snprintf(text, size, "%s would %s χ from %s to %s", subject, then < chi ? "lower" : "raise", now, after);
+        (void)snprintf(text, size, "%s would %s the error from %s %% to %s %%", subject,
+                       then < error ? "lower" : "raise", now, after);
 }
 
 static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
@@ -34,6 +34,8 @@ static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
     const rer_scale_law *law = &scaling->laws[RER_CHI];
     char a[RER_CHART_TEXT], b[RER_CHART_TEXT], text[120];
     rer_frame_numbers_start(writer);
+    (void)snprintf(text, sizeof text, "%s %%", rer_fixed_text(a, 100 * now->mean[RER_ERROR_RATE], 2));
+    rer_frame_number(writer, "Nearest-class error", text, "samples that lie nearest to another class");
     (void)snprintf(text, sizeof text, "%s samples a class, the mean", rer_fixed_text(b, now->n, now->n < 100 ? 1 : 0));
     rer_frame_number(writer, "χ now", rer_fixed_text(a, now->mean[RER_CHI], 4), text);
     if (!isnan(law->limit)) {
@@ -45,8 +47,6 @@ static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
         rer_frame_number(writer, "Due to sample size", rer_fixed_text(b, share, 4),
                          "the part of χ that more data would take away");
     }
-    (void)snprintf(text, sizeof text, "%s %%", rer_fixed_text(a, 100 * now->mean[RER_ERROR_RATE], 2));
-    rer_frame_number(writer, "Nearest-class error", text, "of all samples, left out");
     rer_frame_numbers_end(writer);
 }
 

@@ -1,0 +1,82 @@
+/* The line of progress: what is going on, a bar, how far, how fast, how long still.
+ *
+ *     scoring                   ############--------  61 %    84,000 samples/s  about 12 s left */
+#include "cli.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR = 12, LINE = 240 };
+
+static double now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+void progress_start(progress_line *line, const rer_dataset *data, bool quiet)
+{
+    *line = (progress_line){.enabled = !quiet && isatty(STDERR_FILENO) == 1,
+                            .samples = data != NULL ? rer_dataset_rows(data) : 0,
+                            .start = now()};
+}
+
+/* Three digits tell enough of a rate. */
+static const char *rate_text(char out[32], double rate)
+{
+    int64_t unit = 1;
+    while (rate / (double)unit >= 1000)
+        unit *= 10;
+    return grouped(out, (int64_t)(rate / (double)unit + .5) * unit);
+}
+
+/* At the pace so far. */
+static void describe_pace(char *out, size_t size, const progress_line *line, double seconds)
+{
+    char rate[32] = "";
+    double done = line->furthest - line->begun, left = seconds * (1 - line->furthest) / done;
+    int used = 0;
+    if (done < .01)
+        return;
+    if (line->samples > 0)
+        used = snprintf(out, size, "  %s samples/s", rate_text(rate, done * (double)line->samples / seconds));
+    (void)snprintf(out + used, size - (size_t)used, left < 90 ? "  about %.0f s left" : "  about %.0f min left",
+                   left < 90 ? left + .5 : left / 60 + .5);
+}
+
+static void show(progress_line *line, double time)
+{
+    char bar[BAR + 1], pace[100] = "", text[LINE], clean[LINE];
+    int filled = (int)(BAR * line->furthest), width = terminal_width(STDERR_FILENO) - 1;
+    memset(bar, '-', BAR);
+    memset(bar, '#', (size_t)filled);
+    bar[BAR] = 0;
+    describe_pace(pace, sizeof pace, line, time - line->start);
+    (void)snprintf(text, sizeof text, "%-24s  %s %3.0f %%%s", line->stage, bar, 100 * line->furthest, pace);
+    int columns = clean_text(clean, sizeof clean, text, width);
+    fprintf(stderr, "\r%s%*s", clean, line->shown > columns ? line->shown - columns : 0, "");
+    line->shown = columns;
+    line->last_shown = time;
+}
+
+/* Shown from the second second on, and at most ten times a second; what was reached stays reached. */
+bool progress_report(void *context, const char *stage, double fraction)
+{
+    progress_line *line = context;
+    double time = line->enabled ? now() : 0;
+    (void)snprintf(line->stage, sizeof line->stage, "%s", stage);
+    fraction = fraction > 1 ? 1 : fraction;
+    line->furthest = fraction > line->furthest ? fraction : line->furthest;
+    if (line->enabled && time - line->start > 1 && time - line->last_shown > 0.1)
+        show(line, time);
+    return signals_received() != 0;
+}
+
+void progress_clear(progress_line *line)
+{
+    if (line->shown > 0)
+        fprintf(stderr, "\r%*s\r", line->shown, "");
+    line->shown = 0;
+}
