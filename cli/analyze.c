@@ -21,7 +21,7 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
 {
     rer_files files = {.size = sizeof files,
                        .features = arguments->files[0],
-                       .labels = arguments->n_files > 1 ? arguments->files[1] : NULL,
+                       .labels = arguments->n_files > 1 ? arguments->files[1] : arguments->labels,
                        .label_column = arguments->label_column,
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
@@ -31,7 +31,12 @@ rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments
                        .class_embeddings = arguments->class_embeddings,
                        .images = arguments->images,
                        .texts = arguments->texts,
-                       .model = arguments->model};
+                       .model = arguments->model,
+                       .classes = arguments->classes,
+                       .class_template = arguments->class_template};
+    if (arguments->n_files > 1 && arguments->labels != NULL)
+        return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --labels %s; drop one",
+                    arguments->files[1], arguments->labels);
     bool has_labels = files.labels != NULL || files.label_column != NULL;
     bool clusters = !option_is(arguments, "clusters", "0");
     if (clusters && has_labels)

@@ -23,7 +23,7 @@ typedef struct cli_arguments {
     rer_options *options; /* free_arguments */
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
         *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates, *descriptor, *model, *output, *mean,
-        *std;
+        *std, *labels, *classes, *class_template;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings, *color;

@@ -1,4 +1,4 @@
-/* rer embed: a folder of pictures -> features. */
+/* rer embed: a folder of pictures, or a file of texts -> features. */
 #include "cli.h"
 
 #include <string.h>
@@ -19,7 +19,8 @@ static bool report(void *context, const char *stage, double fraction)
 static void print_embedded(const cli_arguments *arguments, const rer_embed_summary *summary)
 {
     char number[32], columns[32];
-    say("%s pictures, %s features of each", grouped(number, summary->n_rows), grouped(columns, summary->n_columns));
+    say("%s %s, %s features of each", grouped(number, summary->n_rows),
+        is_folder(arguments->files[0]) ? "pictures" : "texts", grouped(columns, summary->n_columns));
     if (summary->n_before > 0)
         say(" (%s were there already)", grouped(number, summary->n_before));
     say(", %.1f s; written to %s\n", summary->seconds, arguments->out);
@@ -50,7 +51,9 @@ static int run(const cli_arguments *arguments)
                              .model = arguments->model,
                              .output = arguments->output,
                              .mean = arguments->mean,
-                             .std = arguments->std};
+                             .std = arguments->std,
+                             .classes = arguments->classes,
+                             .class_template = arguments->class_template};
     rer_status status = check(arguments, &error);
     if (status == RER_OK) {
         progress_start(&shown.line, NULL, arguments->quiet);
@@ -72,14 +75,15 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out",     "model",  "preset",           "size",       "crop",  "interpolation",
-                                       "mean",    "std",    "output",           "descriptor", "dtype", "strict",
-                                       "threads", "memory", "spreadsheet-safe", "quiet",      "help",  NULL};
+static const char *const accepted[] = {
+    "out",     "model",  "preset",           "size",  "crop",    "interpolation", "mean",
+    "std",     "output", "descriptor",       "dtype", "classes", "template",      "strict",
+    "threads", "memory", "spreadsheet-safe", "quiet", "color",   "help",          NULL};
 
 const cli_command embed_command = {
     .name = "embed",
-    .usage = "PHOTOS [--model DIR] --out X.npy [options]",
-    .purpose = "Features of a folder of .jpg, .png and .webp pictures of any size; goes on where it was stopped.",
+    .usage = "PHOTOS|TEXTS [--model DIR] --out X.npy [options]",
+    .purpose = "Features of a folder of .jpg, .png, .webp pictures, or of a file of texts; goes on where it stopped.",
     .examples = {"rer embed photos/ --model dinov2/ --out X.npy",
                  "rer analyze X.npy X_labels.csv --ids X_ids.csv --images photos/"},
     .files_min = 1,

@@ -25,7 +25,7 @@ rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_argumen
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    if (!is_folder(files->features)) /* a pipe that is waited for ends at once */
+    if (!is_folder(files->features) && files->model == NULL) /* a pipe that is waited for ends at once */
         return rer_dataset_open(data, files, arguments->options, error);
     files->progress = &progress;
     progress_start(&line, NULL, arguments->quiet);

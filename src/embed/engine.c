@@ -6,13 +6,25 @@
 
 #include <pthread.h>
 
+/* What an input is given. */
+typedef enum input_kind { PICTURES, IDS, MASK, KINDS, INPUT_KINDS } input_kind;
+enum { INPUTS = 8 };
+
+static const char *const token_inputs[INPUT_KINDS] = {
+    [IDS] = "input_ids", [MASK] = "attention_mask", [KINDS] = "token_type_ids"};
+
 struct rer_engine {
     openvino ov;
     void *core, *model, *compiled;
     char *name; /* of the file */
     char *output;
+    bool of_texts;
     int64_t batch, size[2];
-    size_t pictures; /* which of its inputs */
+    size_t inputs;
+    input_kind kind[INPUTS];
+    int token_type;  /* number of the type of its tokens */
+    size_t pictures; /* which input; INPUTS: none */
+    bool is_for[2];  /* pictures, texts */
     pthread_mutex_t mutex;
     rer_engine_seat *free_seats; /* guarded by the mutex */
 };
@@ -27,15 +39,9 @@ const char *rer_engine_output(const rer_engine *engine)
     return engine->output;
 }
 
-/* Its own message, which may have many lines: what matters stands in the last ones. */
 static rer_status check(const rer_engine *engine, int result, const char *what, rer_error *error)
 {
-    if (result == 0)
-        return RER_OK;
-    const char *message = engine->ov.ov_get_last_err_msg();
-    size_t length = message != NULL ? strlen(message) : 0;
-    return rer_fail(error, RER_BAD_INPUT, "%s: %s: OpenVINO says (status %d) %s", engine->name, what, result,
-                    length == 0 ? "nothing more" : message + (length > 500 ? length - 500 : 0));
+    return rer_openvino_check(&engine->ov, result, engine->name, what, error);
 }
 
 /* ---- what the model takes --------------------------------------------------------------------- */
@@ -73,52 +79,102 @@ static rer_status check_shape(rer_engine *engine, const ov_partial_shape *shape,
     return RER_OK;
 }
 
-static rer_status check_input(rer_engine *engine, void *port, rer_error *error)
+static rer_status check_pictures(rer_engine *engine, size_t index, void *port, int type, rer_error *error)
 {
-    const openvino *ov = &engine->ov;
     ov_partial_shape shape = {0};
-    int type = 0;
-    rer_status status = check(engine, ov->ov_port_get_element_type(port, &type), "its input", error);
-    if (status == RER_OK && type != ov->float32)
+    if (type != engine->ov.float32)
         return wrong_input(engine, "its input is not float32", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_port_get_partial_shape(port, &shape), "its input", error);
-    if (status == RER_OK) {
+    rer_status status = check(engine, engine->ov.ov_port_get_partial_shape(port, &shape), "its input", error);
+    if (status == RER_OK && !engine->of_texts)
         status = check_shape(engine, &shape, error);
-        ov->ov_partial_shape_free(&shape);
-    }
+    engine->ov.ov_partial_shape_free(&shape);
+    engine->kind[index] = PICTURES;
+    engine->pictures = index;
+    engine->is_for[0] = true;
     return status;
 }
 
-static rer_status find_input(rer_engine *engine, rer_error *error)
+static rer_status name_input(rer_engine *engine, size_t index, const char *name, void *port, rer_error *error)
+{
+    int type = 0;
+    rer_status status = check(engine, engine->ov.ov_port_get_element_type(port, &type), "its input", error);
+    if (status != RER_OK)
+        return status;
+    for (input_kind kind = IDS; kind < INPUT_KINDS; kind++)
+        if (strcmp(name, token_inputs[kind]) == 0) {
+            engine->kind[index] = kind;
+            engine->token_type = type;
+            engine->is_for[1] |= kind == IDS;
+            return RER_OK;
+        }
+    if (engine->pictures == INPUTS && (engine->inputs == 1 || strcmp(name, "pixel_values") == 0))
+        return check_pictures(engine, index, port, type, error);
+    return rer_fail(error, RER_BAD_INPUT,
+                    "%s: its input '%s' is none of pixel_values, input_ids, attention_mask and token_type_ids",
+                    engine->name, name);
+}
+
+static rer_status find_input(rer_engine *engine, size_t index, rer_error *error)
 {
     const openvino *ov = &engine->ov;
     void *port = NULL;
-    size_t count = 0;
-    rer_status status = check(engine, ov->ov_model_inputs_size(engine->model, &count), "its inputs", error);
-    if (status == RER_OK && count != 1)
-        return wrong_input(engine, "it has not one input (of CLIP, export the vision model alone)", error);
+    char *name = NULL;
+    rer_status status =
+        check(engine, ov->ov_model_const_input_by_index(engine->model, index, &port), "an input", error);
     if (status == RER_OK)
-        status = check(engine, ov->ov_model_const_input_by_index(engine->model, 0, &port), "its input", error);
-    if (status == RER_OK) {
-        status = check_input(engine, port, error);
+        status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of an input", error);
+    if (status == RER_OK)
+        status = name_input(engine, index, name, port, error);
+    if (name != NULL)
+        ov->ov_free(name);
+    if (port != NULL)
         ov->ov_output_const_port_free(port);
-    }
     return status;
 }
 
-/* Fixed shapes run faster. */
-static rer_status fix_shape(rer_engine *engine, rer_error *error)
+static rer_status find_inputs(rer_engine *engine, rer_error *error)
+{
+    rer_status status =
+        check(engine, engine->ov.ov_model_inputs_size(engine->model, &engine->inputs), "its inputs", error);
+    engine->pictures = INPUTS;
+    if (status == RER_OK && engine->inputs > INPUTS)
+        return wrong_input(engine, "it has too many inputs", error);
+    for (size_t i = 0; i < engine->inputs && status == RER_OK; i++)
+        status = find_input(engine, i, error);
+    if (status == RER_OK && !engine->is_for[engine->of_texts])
+        status =
+            engine->of_texts
+                ? rer_fail(error, RER_BAD_INPUT,
+                           "%s: takes no texts (it has no input input_ids): is it a model of pictures?", engine->name)
+                : wrong_input(engine, "it takes texts", error);
+    return status;
+}
+
+/* Fixed shapes run faster. What is not asked for gets the smallest. */
+static rer_status fix_shapes(rer_engine *engine, rer_error *error)
 {
     const openvino *ov = &engine->ov;
-    const int64_t dims[] = {engine->batch, 3, engine->size[0], engine->size[1]};
-    ov_partial_shape shape = {0};
-    rer_status status = check(engine, ov->ov_partial_shape_create_static(4, dims, &shape), "its input", error);
-    if (status != RER_OK)
-        return status;
-    int result = ov->ov_model_reshape_by_port_indexes(engine->model, &engine->pictures, &shape, 1);
-    ov->ov_partial_shape_free(&shape);
-    return check(engine, result, "cannot take pictures of this size", error);
+    const int64_t pictures[] = {engine->of_texts ? 1 : engine->batch, 3, engine->size[0], engine->size[1]};
+    const int64_t tokens[] = {1, 2};
+    ov_partial_shape shapes[INPUTS] = {{{0}, NULL}};
+    size_t indexes[INPUTS], count = 0;
+    rer_status status = RER_OK;
+    int result = 0;
+    for (size_t i = 0; i < engine->inputs && status == RER_OK; i++) {
+        bool is_pictures = engine->kind[i] == PICTURES;
+        if (engine->of_texts && !is_pictures)
+            continue; /* of any length */
+        indexes[count] = i;
+        status = check(
+            engine,
+            ov->ov_partial_shape_create_static(is_pictures ? 4 : 2, is_pictures ? pictures : tokens, &shapes[count++]),
+            "an input", error);
+    }
+    if (status == RER_OK && count > 0)
+        result = ov->ov_model_reshape_by_port_indexes(engine->model, indexes, shapes, count);
+    for (size_t i = 0; i < count; i++)
+        ov->ov_partial_shape_free(&shapes[i]);
+    return status == RER_OK ? check(engine, result, "cannot take pictures of this size", error) : status;
 }
 
 /* ---- what it gives ---------------------------------------------------------------------------- */
@@ -172,9 +228,9 @@ static rer_status open_model(rer_engine *engine, const rer_engine_settings *sett
         status = check(engine, ov->ov_core_read_model(engine->core, settings->file, NULL, &engine->model),
                        "is no model that can be read", error);
     if (status == RER_OK)
-        status = find_input(engine, error);
+        status = find_inputs(engine, error);
     if (status == RER_OK)
-        status = fix_shape(engine, error);
+        status = fix_shapes(engine, error);
     if (status == RER_OK)
         status = find_output(engine, settings->outputs, settings->must_have, error);
     return status == RER_OK ? compile(engine, settings->threads, error) : status;
@@ -188,6 +244,7 @@ rer_status rer_engine_open(rer_engine **engine, const rer_engine_settings *setti
         return status;
     (void)pthread_mutex_init(&opened->mutex, NULL);
     opened->batch = settings->batch;
+    opened->of_texts = settings->of_texts;
     memcpy(opened->size, settings->size, sizeof opened->size);
     status = rer_copy_text(&opened->name, settings->file, error);
     if (status == RER_OK)
@@ -221,20 +278,75 @@ void rer_engine_free(rer_engine *engine)
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-static rer_status make_seat(rer_engine_seat *seat, const rer_engine *engine, rer_error *error)
+/* Copies them; to KINDS, which tell two texts of a pair apart, go zeros. */
+static rer_status give_tokens(const rer_engine *engine, const rer_engine_seat *seat, size_t index,
+                              const rer_tokens *tokens, rer_error *error)
+{
+    const openvino *ov = &engine->ov;
+    const int64_t *from = engine->kind[index] == IDS ? tokens->ids : tokens->mask;
+    int64_t dims[] = {tokens->count, tokens->length}, values = tokens->count * tokens->length;
+    void *tensor = NULL, *data = NULL;
+    size_t bytes = 0;
+    rer_status status = check(engine, ov->ov_tensor_create(engine->token_type, (ov_shape){2, dims}, &tensor),
+                              "cannot take tokens", error);
+    if (status == RER_OK)
+        status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot take tokens", error);
+    if (status == RER_OK && bytes != (size_t)values * sizeof *from)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: its tokens are not int64", engine->name);
+    if (status == RER_OK)
+        status = check(engine, ov->ov_tensor_data(tensor, &data), "cannot take tokens", error);
+    if (status == RER_OK && engine->kind[index] == KINDS)
+        memset(data, 0, bytes);
+    else if (status == RER_OK)
+        memcpy(data, from, bytes);
+    if (status == RER_OK)
+        status = check(engine, ov->ov_infer_request_set_input_tensor_by_index(seat->request, index, tensor),
+                       "cannot take these tokens", error);
+    ov->ov_tensor_free(tensor); /* the request has it too */
+    return status;
+}
+
+static rer_status give_all_tokens(const rer_engine *engine, const rer_engine_seat *seat, const rer_tokens *tokens,
+                                  rer_error *error)
+{
+    rer_status status = RER_OK;
+    for (size_t i = 0; i < engine->inputs && status == RER_OK; i++)
+        if (engine->kind[i] != PICTURES)
+            status = give_tokens(engine, seat, i, tokens, error);
+    return status;
+}
+
+static rer_status find_pictures(rer_engine_seat *seat, const rer_engine *engine, rer_error *error)
 {
     const openvino *ov = &engine->ov;
     void *tensor = NULL, *data = NULL;
-    rer_status status = check(engine, ov->ov_compiled_model_create_infer_request(engine->compiled, &seat->request),
-                              "cannot be run", error);
+    size_t bytes = 0;
+    rer_status status =
+        check(engine, ov->ov_infer_request_get_input_tensor_by_index(seat->request, engine->pictures, &tensor),
+              "cannot be run", error);
+    if (status != RER_OK)
+        return status;
+    status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot be run", error);
     if (status == RER_OK)
-        status = check(engine, ov->ov_infer_request_get_input_tensor_by_index(seat->request, engine->pictures, &tensor),
-                       "cannot be run", error);
-    if (status == RER_OK) {
         status = check(engine, ov->ov_tensor_data(tensor, &data), "cannot be run", error);
-        ov->ov_tensor_free(tensor); /* the request has it too */
-    }
+    ov->ov_tensor_free(tensor); /* the request has it too */
+    if (status == RER_OK)
+        memset(data, 0, bytes);
     seat->input = data;
+    return status;
+}
+
+static rer_status make_seat(rer_engine_seat *seat, const rer_engine *engine, rer_error *error)
+{
+    int64_t no_ids[2] = {0}, mask[2] = {1, 1};
+    const rer_tokens none = {.count = 1, .length = 2, .ids = no_ids, .mask = mask};
+    rer_status status =
+        check(engine, engine->ov.ov_compiled_model_create_infer_request(engine->compiled, &seat->request),
+              "cannot be run", error);
+    if (status == RER_OK && engine->pictures < INPUTS)
+        status = find_pictures(seat, engine, error);
+    if (status == RER_OK && !engine->of_texts)
+        status = give_all_tokens(engine, seat, &none, error);
     return status;
 }
 
@@ -291,18 +403,21 @@ static rer_status take_result(rer_engine_result *result, const rer_engine *engin
         result->shape[i] = shape.dims[i];
     if (shape.rank < 2 || shape.rank > 4 || shape.dims[0] != engine->batch)
         status = rer_fail(error, RER_BAD_INPUT,
-                          "%s: its output %s has %lld dimensions, and not a part for each picture; name another by "
+                          "%s: its output %s has %lld dimensions, and not a part for each row; name another by "
                           "--output",
                           engine->name, engine->output, (long long)shape.rank);
     (void)ov->ov_shape_free(&shape);
     return status;
 }
 
-rer_status rer_engine_run(rer_engine_result *result, const rer_engine *engine, rer_engine_seat *seat, rer_error *error)
+rer_status rer_engine_run(rer_engine_result *result, const rer_engine *engine, rer_engine_seat *seat,
+                          const rer_tokens *tokens, rer_error *error)
 {
     const openvino *ov = &engine->ov;
     void *tensor = NULL;
-    rer_status status = check(engine, ov->ov_infer_request_infer(seat->request), "failed", error);
+    rer_status status = tokens != NULL ? give_all_tokens(engine, seat, tokens, error) : RER_OK;
+    if (status == RER_OK)
+        status = check(engine, ov->ov_infer_request_infer(seat->request), "failed", error);
     if (status == RER_OK)
         status =
             check(engine, ov->ov_infer_request_get_tensor(seat->request, engine->output, &tensor), "its output", error);

@@ -1,5 +1,6 @@
 /* A model as people have it: see model_folder.h. How pictures are prepared comes from preprocessor_config.json beside
  * the model, or from a preset; what the caller says goes before both. */
+#define _GNU_SOURCE /* strcasestr */
 #include "embed/model_folder.h"
 #include "core/output.h"
 
@@ -10,7 +11,7 @@
 
 void rer_model_folder_close(rer_model_folder *folder)
 {
-    free(folder->file);
+    RER_FREE_ALL(folder->file, folder->tokenizer);
     *folder = (rer_model_folder){0};
 }
 
@@ -126,16 +127,17 @@ static void take_config(rer_recipe *recipe, const json_t *config)
 }
 
 /* *config stays NULL where there is no such file. */
-static rer_status read_json(json_t **config, const char *folder, const char *name, rer_error *error)
+static rer_status read_json(json_t **config, json_type type, const char *folder, const char *name, rer_error *error)
 {
     json_error_t failure;
     char *path = NULL;
     rer_status status = rer_join_path(&path, folder, name, error);
     if (status == RER_OK && access(path, F_OK) == 0) {
         *config = json_load_file(path, 0, &failure);
-        if (!json_is_object(*config))
-            status = rer_fail(error, RER_BAD_INPUT, "%s: line %d is not the JSON of an object: %s", path, failure.line,
-                              *config == NULL ? failure.text : "something else");
+        if (*config == NULL || json_typeof(*config) != type)
+            status =
+                rer_fail(error, RER_BAD_INPUT, "%s: line %d is not the JSON of an %s: %s", path, failure.line,
+                         type == JSON_ARRAY ? "array" : "object", *config == NULL ? failure.text : "something else");
     }
     free(path);
     return status;
@@ -143,12 +145,31 @@ static rer_status read_json(json_t **config, const char *folder, const char *nam
 
 /* ---- the model -------------------------------------------------------------------------------- */
 
-static rer_status missing(const char *model, rer_error *error)
+/* A model that goes by a part of such a name, for the command that makes it; the last is for texts, the one before it
+ * for pictures of any kind. */
+static const struct {
+    const char *part, *format, *model;
+} known_models[] = {{"siglip", "openvino", "google/siglip-base-patch16-224"},
+                    {"clip", "openvino", "openai/clip-vit-base-patch32"},
+                    {"resnet", "openvino", "microsoft/resnet-50"},
+                    {"vit", "openvino", "google/vit-base-patch16-224-in21k"},
+                    {"e5", "openvino", "intfloat/e5-base-v2"},
+                    {"bge", "openvino", "BAAI/bge-base-en-v1.5"},
+                    {"dino", "onnx", "facebook/dinov2-base"},
+                    {"minilm", "openvino", "sentence-transformers/all-MiniLM-L6-v2"}};
+
+static rer_status missing(const char *model, bool of_texts, rer_error *error)
 {
+    int which = RER_COUNT(known_models) - (of_texts ? 1 : 2);
+    for (int i = RER_COUNT(known_models) - 1; i >= 0; i--)
+        if (strcasestr(model, known_models[i].part) != NULL)
+            which = i;
+    bool is_onnx = strcmp(known_models[which].format, "onnx") == 0;
     return rer_fail(error, RER_BAD_INPUT,
-                    "%s: there is no such folder or file; optimum-cli export openvino --model facebook/dinov2-base %s "
-                    "makes one (pip install optimum-intel)",
-                    model, model);
+                    "%s: there is no such folder or file; optimum-cli export %s --model %s %s makes it (pip install "
+                    "%s)",
+                    model, known_models[which].format, known_models[which].model, model,
+                    is_onnx ? "optimum-onnx" : "optimum-intel openvino-tokenizers");
 }
 
 static rer_status find_model(char **file, const char *folder, rer_error *error)
@@ -171,11 +192,106 @@ static const char *const token_models[] = {"vit", "deit", "dinov2", "dinov2_with
 
 static void choose_outputs(rer_model_folder *folder, const char *model_type)
 {
+    bool first = false;
     for (int i = 0; i < RER_COUNT(token_models); i++)
-        folder->first_token |= strcmp(model_type, token_models[i]) == 0;
+        first |= strcmp(model_type, token_models[i]) == 0;
+    folder->pooling = first ? RER_POOL_FIRST : RER_POOL_MEAN;
     folder->outputs[0] = "image_embeds";
-    folder->outputs[1] = folder->first_token ? "last_hidden_state" : "pooler_output";
-    folder->outputs[2] = folder->first_token ? "pooler_output" : "last_hidden_state";
+    folder->outputs[1] = first ? "last_hidden_state" : "pooler_output";
+    folder->outputs[2] = first ? "pooler_output" : "last_hidden_state";
+}
+
+/* ---- texts ------------------------------------------------------------------------------------ */
+
+/* 1_Pooling/config.json of sentence-transformers, in both of its forms. */
+static rer_status take_pooling(rer_model_folder *folder, const json_t *config, const char *model, rer_error *error)
+{
+    static const struct {
+        const char *flag, *name;
+        rer_pooling pooling;
+    } known[] = {{"pooling_mode_mean_tokens", "mean", RER_POOL_MEAN},
+                 {"pooling_mode_cls_token", "cls", RER_POOL_FIRST},
+                 {"pooling_mode_lasttoken", "lasttoken", RER_POOL_LAST},
+                 {"pooling_mode_max_tokens", "max", RER_POOL_MAX},
+                 {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", -1},
+                 {"pooling_mode_weightedmean_tokens", "weightedmean", -1}};
+    int chosen = 0;
+    for (int i = 0; i < RER_COUNT(known); i++)
+        if (is_on(config, known[i].flag, false) || strcmp(text(config, "pooling_mode"), known[i].name) == 0) {
+            folder->pooling = known[i].pooling;
+            chosen += (int)known[i].pooling < 0 ? 2 : 1;
+        }
+    return chosen == 1
+               ? RER_OK
+               : rer_fail(error, RER_BAD_INPUT,
+                          "%s: 1_Pooling/config.json asks for none of mean, cls, lasttoken and max alone", model);
+}
+
+/* modules.json: what follows the encoder. */
+static rer_status take_modules(rer_model_folder *folder, const json_t *modules, const char *model, rer_error *error)
+{
+    for (size_t i = 0; i < json_array_size(modules); i++) {
+        const char *type = text(json_array_get(modules, i), "type"), *last = strrchr(type, '.');
+        last = last != NULL ? last + 1 : type;
+        folder->is_normalized |= strcmp(last, "Normalize") == 0;
+        if (strcmp(last, "Normalize") != 0 && strcmp(last, "Transformer") != 0 && strcmp(last, "Pooling") != 0)
+            return rer_fail(error, RER_BAD_INPUT, "%s: modules.json has a layer %s, which is not known here", model,
+                            RER_QUOTED(type));
+    }
+    return RER_OK;
+}
+
+/* Positions of these models begin behind two that are for padding. */
+static const char *const shifted_models[] = {"roberta", "xlm-roberta", "camembert", "mpnet"};
+
+static void take_limits(rer_token_limits *limits, const json_t *config, const json_t *sentences)
+{
+    const json_t *texts = json_object_get(config, "text_config");
+    texts = json_is_object(texts) ? texts : config;
+    int64_t positions = whole(texts, "max_position_embeddings"), said = whole(sentences, "max_seq_length");
+    for (int i = 0; i < RER_COUNT(shifted_models); i++)
+        if (strcmp(text(config, "model_type"), shifted_models[i]) == 0)
+            positions -= 2;
+    limits->most = positions > 0 ? positions : 512;
+    limits->most = said > 0 ? rer_min(said, limits->most) : limits->most;
+    limits->step = 8;
+    limits->padding = rer_max(0, whole(texts, "pad_token_id"));
+}
+
+static rer_status find_tokenizer(rer_model_folder *folder, const char *model, rer_error *error)
+{
+    rer_status status = rer_join_path(&folder->tokenizer, model, "openvino_tokenizer.xml", error);
+    if (status == RER_OK && access(folder->tokenizer, F_OK) != 0)
+        status = rer_fail(error, RER_BAD_INPUT,
+                          "%s: has no openvino_tokenizer.xml, which texts need; convert_tokenizer MODEL -o %s makes it "
+                          "(pip install openvino-tokenizers[transformers]), and optimum-cli export openvino does",
+                          model, model);
+    return status;
+}
+
+static rer_status open_texts(rer_model_folder *folder, const char *model, const json_t *config, rer_error *error)
+{
+    json_t *pooling = NULL, *modules = NULL, *sentences = NULL;
+    rer_status status = find_tokenizer(folder, model, error);
+    if (status == RER_OK)
+        status = read_json(&pooling, JSON_OBJECT, model, "1_Pooling/config.json", error);
+    if (status == RER_OK)
+        status = read_json(&modules, JSON_ARRAY, model, "modules.json", error);
+    if (status == RER_OK)
+        status = read_json(&sentences, JSON_OBJECT, model, "sentence_bert_config.json", error);
+    folder->pooling = RER_POOL_MEAN;
+    if (status == RER_OK && pooling != NULL)
+        status = take_pooling(folder, pooling, model, error);
+    if (status == RER_OK)
+        status = take_modules(folder, modules, model, error);
+    take_limits(&folder->limits, config, sentences);
+    folder->outputs[0] = "sentence_embedding";
+    folder->outputs[1] = "text_embeds";
+    folder->outputs[2] = "last_hidden_state";
+    json_decref(pooling);
+    json_decref(modules);
+    json_decref(sentences);
+    return status;
 }
 
 static rer_status open_folder(rer_model_folder *folder, const rer_encoder_settings *settings, rer_error *error)
@@ -183,14 +299,15 @@ static rer_status open_folder(rer_model_folder *folder, const rer_encoder_settin
     json_t *processor = NULL, *config = NULL;
     rer_status status = find_model(&folder->file, settings->model, error);
     if (status == RER_OK)
-        status = read_json(&processor, settings->model, "preprocessor_config.json", error);
+        status = read_json(&processor, JSON_OBJECT, settings->model, "preprocessor_config.json", error);
     if (status == RER_OK)
-        status = read_json(&config, settings->model, "config.json", error);
-    if (status == RER_OK) {
-        if (processor != NULL)
-            take_config(&folder->recipe, processor);
+        status = read_json(&config, JSON_OBJECT, settings->model, "config.json", error);
+    if (status == RER_OK && processor != NULL)
+        take_config(&folder->recipe, processor);
+    if (status == RER_OK && settings->of_texts)
+        status = open_texts(folder, settings->model, config, error);
+    else if (status == RER_OK)
         choose_outputs(folder, text(config, "model_type"));
-    }
     json_decref(processor);
     json_decref(config);
     return status;
@@ -229,6 +346,8 @@ static rer_status find_checksum(rer_model_folder *folder, rer_error *error)
         memcpy(weights + length - 4, ".bin", 4);
         folder->checksum = checksum_of(folder->checksum, weights);
     }
+    if (folder->tokenizer != NULL)
+        folder->checksum = checksum_of(folder->checksum, folder->tokenizer);
     free(weights);
     return RER_OK;
 }
@@ -281,7 +400,7 @@ static rer_status check_recipe(const rer_recipe *recipe, const char *model, rer_
     if (!rer_recipe_size(recipe, size))
         return rer_fail(error, RER_BAD_USAGE,
                         "%s: nothing says how large pictures must be: no preprocessor_config.json with a size lies "
-                        "beside the model; give --preset, or --size and --crop",
+                        "beside the model; give --preset, or --size and --crop, to rer embed",
                         model);
     if (recipe->filter < 0 || recipe->filter >= RER_FILTERS)
         return rer_fail(error, RER_BAD_INPUT, "%s: preprocessor_config.json has no resample 0 to 5, but %d", model,
@@ -298,16 +417,20 @@ rer_status rer_model_folder_open(rer_model_folder *folder, const rer_encoder_set
     struct stat found;
     rer_model_folder opened = {.recipe = {.filter = RER_BILINEAR, .scale = 1. / 255, .spread = {1, 1, 1}}};
     if (stat(settings->model, &found) != 0)
-        return missing(settings->model, error);
+        return missing(settings->model, settings->of_texts, error);
+    if (settings->of_texts && !S_ISDIR(found.st_mode))
+        return rer_fail(error, RER_BAD_USAGE, "%s: is no folder; a model of texts has its tokenizer beside it",
+                        settings->model);
     rer_status status = S_ISDIR(found.st_mode) ? open_folder(&opened, settings, error)
                                                : rer_copy_text(&opened.file, settings->model, error);
     if (status == RER_OK && settings->preset != RER_PRESET_NONE) {
         opened.recipe = presets[settings->preset];
-        opened.first_token |= settings->preset == RER_PRESET_DINOV2;
+        if (settings->preset == RER_PRESET_DINOV2)
+            opened.pooling = RER_POOL_FIRST;
     }
     if (status == RER_OK)
         status = override(&opened.recipe, settings, error);
-    if (status == RER_OK)
+    if (status == RER_OK && !settings->of_texts)
         status = check_recipe(&opened.recipe, settings->model, error);
     if (status == RER_OK && settings->output != NULL) {
         opened.outputs[0] = settings->output;

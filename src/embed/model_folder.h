@@ -2,13 +2,20 @@
 #pragma once
 
 #include "embed/encoder.h"
+#include "embed/tokenizer.h"
+
+/* What features of patches or tokens [batch, tokens, D] become. */
+typedef enum rer_pooling { RER_POOL_MEAN, RER_POOL_FIRST, RER_POOL_LAST, RER_POOL_MAX } rer_pooling;
 
 typedef struct rer_model_folder {
     char *file; /* .xml or .onnx */
     rer_recipe recipe;
     const char *outputs[4]; /* names that its features may have, the best first, up to a NULL */
-    bool first_token;       /* of features of patches [batch, tokens, D]: the first is the picture's; else their mean */
-    uint64_t checksum;      /* of the file, and of its .bin */
+    rer_pooling pooling;
+    bool is_normalized;      /* rows are to be of unit length */
+    char *tokenizer;         /* of texts: openvino_tokenizer.xml */
+    rer_token_limits limits; /* of texts */
+    uint64_t checksum;       /* of the files */
 } rer_model_folder;
 
 rer_status rer_model_folder_open(rer_model_folder *folder, const rer_encoder_settings *settings, rer_error *error);

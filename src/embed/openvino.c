@@ -1,8 +1,10 @@
 /* Finding and loading OpenVINO: RER_OPENVINO, then the active Python environment, then where the system looks. */
+#define _GNU_SOURCE /* dladdr */
 #include "embed/openvino.h"
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <unistd.h>
 
 #define LIBRARY "libopenvino_c.so*"
 
@@ -112,4 +114,45 @@ rer_status rer_openvino_load(openvino *ov, rer_error *error)
                         missing != NULL ? missing : "tensors of float32");
     }
     return RER_OK;
+}
+
+/* Its messages may have many lines: what matters stands in the last ones. */
+rer_status rer_openvino_check(const openvino *ov, int result, const char *name, const char *what, rer_error *error)
+{
+    if (result == 0)
+        return RER_OK;
+    const char *message = ov->ov_get_last_err_msg();
+    size_t length = message != NULL ? strlen(message) : 0;
+    return rer_fail(error, RER_BAD_INPUT, "%s: %s: OpenVINO says (status %d) %s", name, what, result,
+                    length == 0 ? "nothing more" : message + (length > 500 ? length - 500 : 0));
+}
+
+/* The folder that lies `up` folders above a file. */
+static void go_up(char *path, int up)
+{
+    for (char *slash; up > 0 && (slash = strrchr(path, '/')) != NULL; up--)
+        *slash = 0;
+}
+
+rer_status rer_openvino_tokenizers(char **path, const openvino *ov, rer_error *error)
+{
+    static const char below[] = "/openvino_tokenizers/lib/libopenvino_tokenizers.so";
+    Dl_info here;
+    char *found = NULL;
+    if (dladdr(*(void *const *)(const void *)&ov->ov_core_create, &here) == 0)
+        return rer_fail(error, RER_SYSTEM, "OpenVINO was loaded from nowhere");
+    rer_status status = rer_allocate(&found, (int64_t)(strlen(here.dli_fname) + sizeof below), 1, "a path", error);
+    if (status != RER_OK)
+        return status;
+    strcpy(found, here.dli_fname);
+    go_up(found, 3); /* site-packages/openvino/libs/libopenvino_c.so */
+    strcat(found, below);
+    if (access(found, R_OK) != 0)
+        status =
+            rer_fail(error, RER_SYSTEM, "%s: texts need it: pip install openvino-tokenizers, beside openvino", found);
+    if (status == RER_OK)
+        *path = found;
+    else
+        free(found);
+    return status;
 }

@@ -20,6 +20,7 @@ typedef struct ov_partial_shape {
     X(void, ov_free, (const char *text))                                                                               \
     X(int, ov_core_create, (void **core))                                                                              \
     X(void, ov_core_free, (void *core))                                                                                \
+    X(int, ov_core_add_extension, (const void *core, const char *file))                                                \
     X(int, ov_core_read_model, (const void *core, const char *file, const char *weights, void **model))                \
     X(int, ov_core_compile_model,                                                                                      \
       (const void *core, const void *model, const char *device, size_t properties, void **compiled, ...))              \
@@ -41,8 +42,11 @@ typedef struct ov_partial_shape {
     X(void, ov_infer_request_free, (void *request))                                                                    \
     X(int, ov_infer_request_get_input_tensor_by_index, (const void *request, size_t index, void **tensor))             \
     X(int, ov_infer_request_get_tensor, (const void *request, const char *name, void **tensor))                        \
+    X(int, ov_infer_request_set_input_tensor_by_index, (void *request, size_t index, const void *tensor))              \
     X(int, ov_infer_request_infer, (void *request))                                                                    \
     X(int, ov_tensor_create, (int type, ov_shape shape, void **tensor))                                                \
+    X(int, ov_tensor_create_from_string_array,                                                                         \
+      (const char *const *texts, size_t count, ov_shape shape, void **tensor))                                         \
     X(int, ov_tensor_get_shape, (const void *tensor, ov_shape *shape))                                                 \
     X(int, ov_tensor_get_element_type, (const void *tensor, int *type))                                                \
     X(int, ov_tensor_get_byte_size, (const void *tensor, size_t *bytes))                                               \
@@ -61,3 +65,7 @@ typedef struct openvino {
 
 /* The library stays loaded: its threads outlive what is closed. */
 rer_status rer_openvino_load(openvino *ov, rer_error *error);
+/* What it says of a call that failed, where the result is not 0. `name` is the file that it was about. */
+rer_status rer_openvino_check(const openvino *ov, int result, const char *name, const char *what, rer_error *error);
+/* The library with the operations of tokenizers, from the package openvino-tokenizers beside it; free() it. */
+rer_status rer_openvino_tokenizers(char **path, const openvino *ov, rer_error *error);

@@ -1,5 +1,6 @@
 /* A data set from files or from memory: see dataset.h. */
 #include "source/dataset.h"
+#include "source/class_texts.h"
 #include "source/formats.h"
 #include "source/photos.h"
 #include "source/texts.h"
@@ -245,6 +246,8 @@ static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_err
 {
     const char *column = files->labels == NULL ? files->label_column : NULL;
     int64_t size = (int64_t)strlen(files->features) + (column != NULL ? (int64_t)strlen(column) : 0) + 2;
+    if (data->labels.source != NULL) /* of texts that have features by a model */
+        return RER_OK;
     if (column == NULL)
         return files->labels != NULL ? rer_copy_text(&data->labels.source, files->labels, error) : RER_OK;
     rer_status status = rer_allocate(&data->labels.source, size, 1, "the name of the labels", error);
@@ -268,7 +271,7 @@ static rer_files with_own_column(const rer_files *given)
 
 static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_options *options, rer_error *error)
 {
-    rer_files taken = with_own_column(given), *files = &taken;
+    rer_files named = with_own_column(given), taken = named, *files = &taken; /* as given, and what is left to open */
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
@@ -278,11 +281,11 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
-    if (files->model != NULL && !rer_path_is_folder(files->features))
-        return rer_fail(error, RER_BAD_USAGE, "%s: is no folder of pictures, which a model (%s) needs", files->features,
-                        files->model);
-    rer_status status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
-                                                            : open_features(data, files, error);
+    rer_status status = rer_class_texts_check(files, error);
+    if (status == RER_OK)
+        status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
+                 : files->model != NULL              ? rer_dataset_open_text_rows(data, files, options, error)
+                                                     : open_features(data, files, error);
     if (status == RER_OK)
         status = describe(data, options, error);
     if (status == RER_OK && files->labels != NULL)
@@ -304,12 +307,15 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         status = rer_array_open(&data->pred_probs, files->pred_probs, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
+    else if (status == RER_OK &&
+             (files->classes != NULL || (files->model != NULL && options->detector == RER_DETECT_ZEROSHOT)))
+        status = rer_class_texts_take(data, files, options, error);
     if (status == RER_OK && files->images != NULL)
         status = rer_dataset_open_images(data, files->images, error);
     if (status == RER_OK && files->texts != NULL)
         status = rer_dataset_open_texts(data, files->texts, error);
     if (status == RER_OK)
-        status = name_inputs(data, files, error);
+        status = name_inputs(data, &named, error);
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 

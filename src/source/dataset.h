@@ -48,6 +48,10 @@ rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_ar
 rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
                                    rer_error *error);
 
+/* What is given by a file of texts and a model: rows, the texts, and labels beside them, which `files` names no more. */
+rer_status rer_dataset_open_text_rows(rer_dataset *data, rer_files *files, const rer_options *options,
+                                      rer_error *error);
+
 /* Whether the rows lie elsewhere, where none can be read from here. */
 static inline bool rer_dataset_is_apart(const rer_dataset *data)
 {

@@ -37,7 +37,7 @@ static rer_status add(rer_texts_builder *to, const rer_texts *from, int64_t row,
     return rer_texts_add(to, text, (int64_t)strlen(text), error);
 }
 
-static rer_status gather_row(gathering *g, const rer_photo_rows *rows, int64_t i, rer_error *error)
+static rer_status gather_row(gathering *g, const rer_made_rows *rows, int64_t i, rer_error *error)
 {
     const char *failure = rows->failures[i].message;
     if (rows->failures[i].status != RER_OK)
@@ -50,7 +50,7 @@ static rer_status gather_row(gathering *g, const rer_photo_rows *rows, int64_t i
     return status == RER_OK ? add(&g->classes, &g->photos->classes, rows->first + i, error) : status;
 }
 
-static rer_status gather(void *context, const rer_photo_rows *rows, rer_error *error)
+static rer_status gather(void *context, const rer_made_rows *rows, rer_error *error)
 {
     rer_status status = RER_OK;
     for (int64_t i = 0; i < rows->count && status == RER_OK; i++)
@@ -60,26 +60,11 @@ static rer_status gather(void *context, const rer_photo_rows *rows, rer_error *e
 
 static rer_status make_array(rer_array *array, gathering *g, const char *name, rer_error *error)
 {
-    rer_bytes bytes = RER_NO_BYTES;
-    rer_array made = {
-        .dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {g->paths.texts.count, SIDE, SIDE, 3}};
+    int64_t N = g->paths.texts.count;
+    rer_array form = {.dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {N, SIDE, SIDE, 3}};
     if (g->encoder != NULL)
-        made = (rer_array){.dtype = RER_F32,
-                           .item_size = sizeof(float),
-                           .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-                           .rank = 2,
-                           .fd = -1,
-                           .shape = {g->paths.texts.count, rer_encoder_columns(g->encoder)}};
-    rer_status status = rer_copy_text(&made.name, name, error);
-    if (status == RER_OK)
-        status = rer_spool_finish(&g->spool, &bytes, error);
-    if (status != RER_OK) {
-        rer_array_close(&made);
-        return status;
-    }
-    rer_array_take(&made, &bytes);
-    *array = made;
-    return RER_OK;
+        form = rer_float_rows(N, rer_encoder_columns(g->encoder));
+    return rer_array_from_spool(array, &form, &g->spool, name, error);
 }
 
 static void move(rer_texts *to, rer_texts_builder *from)

@@ -168,7 +168,7 @@ typedef struct reading {
     int64_t first;
     const rer_describer *describer;
     bool strict;
-    rer_status (*take)(void *context, const rer_photo_rows *rows, rer_error *error);
+    rer_rows_taker *take;
     void *context;
     rer_pool *pool;
 } reading;
@@ -233,16 +233,15 @@ static rer_status hand_on(void *context, int64_t item, void *memory, rer_error *
     const reading *r = context;
     rer_scratch scratch = rer_pool_scratch(r->pool, memory);
     batch b = lay_out(&scratch, r->describer);
-    rer_photo_rows rows = {.first = r->first + item * r->describer->batch,
-                           .count = rows_of(r, item),
-                           .rows = b.rows,
-                           .failures = b.failures};
+    rer_made_rows rows = {.first = r->first + item * r->describer->batch,
+                          .count = rows_of(r, item),
+                          .rows = b.rows,
+                          .failures = b.failures};
     return r->take(r->context, &rows, error);
 }
 
 rer_status rer_photos_read(const rer_photos *photos, int64_t first, const rer_describer *describer, bool strict,
-                           rer_status (*take)(void *context, const rer_photo_rows *rows, rer_error *error),
-                           void *context, rer_pool *pool, rer_error *error)
+                           rer_rows_taker *take, void *context, rer_pool *pool, rer_error *error)
 {
     reading r = {photos, first, describer, strict, take, context, pool};
     rer_scratch measured = RER_MEASURE;

@@ -35,13 +35,14 @@ typedef struct rer_describer {
     void *context;
 } rer_describer;
 
-typedef struct rer_photo_rows {
+typedef struct rer_made_rows {
     int64_t first, count;
     uint8_t *rows;             /* [count, row_bytes], the taker may change them */
-    const rer_error *failures; /* [count] why a picture could not be read; its row is zeros */
-} rer_photo_rows;
+    const rer_error *failures; /* [count] why a picture could not be read; its row is zeros. NULL: all could */
+} rer_made_rows;
+
+typedef rer_status rer_rows_taker(void *context, const rer_made_rows *rows, rer_error *error);
 
 /* Hands the rows from `first` on to `take`, in order. What cannot be read is an error where it is strict. */
 rer_status rer_photos_read(const rer_photos *photos, int64_t first, const rer_describer *describer, bool strict,
-                           rer_status (*take)(void *context, const rer_photo_rows *rows, rer_error *error),
-                           void *context, rer_pool *pool, rer_error *error);
+                           rer_rows_taker *take, void *context, rer_pool *pool, rer_error *error);

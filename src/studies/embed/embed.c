@@ -1,6 +1,6 @@
-/* rer embed: a folder of pictures -> X.npy.
+/* rer embed: a folder of pictures, or a file of texts -> X.npy.
  *
- * 1. The pictures are listed, and the encoder is opened; a checksum of both says whether rows that an earlier call has
+ * 1. The pictures are listed, or the texts read, and the encoder is opened; a checksum of both says whether rows that an earlier call has
  *    left in X.npy.part are rows of this one.
  * 2. Pictures are read, prepared and described in batches; rows are appended in order. A picture that cannot be read
  *    is a row of NaN.
@@ -8,17 +8,23 @@
 #include "core/files.h"
 #include "core/options.h"
 #include "embed/encoder.h"
+#include "source/class_texts.h"
 #include "source/photos.h"
 #include "source/picture.h"
+#include "source/row_texts.h"
+#include "source/text_rows.h"
 #include "studies/embed/rows_file.h"
 
 typedef struct embedding {
     rer_embed_files files;
     rer_options options;
-    rer_photos photos;
+    rer_photos photos; /* or */
+    rer_texts texts;
     rer_encoder *encoder;
     rer_rows_file rows;
-    bool *is_row; /* [pictures] */
+    bool *is_row;   /* [pictures] */
+    float *classes; /* [names, columns] where names are given */
+    int64_t classes_shape[2];
     rer_embed_summary summary;
 } embedding;
 
@@ -27,12 +33,51 @@ typedef struct embedding {
 /* Of all that decides about the rows. */
 static uint64_t find_checksum(const embedding *e)
 {
+    const rer_texts *rows = e->texts.count > 0 ? &e->texts : &e->photos.ids;
     uint64_t hash = rer_encoder_checksum(e->encoder);
-    for (int64_t i = 0; i < e->photos.paths.count; i++) {
-        const char *id = rer_text(&e->photos.ids, i);
+    for (int64_t i = 0; i < rows->count; i++) {
+        const char *id = rer_text(rows, i);
         hash = rer_checksum(hash, id, (int64_t)strlen(id) + 1);
     }
     return hash;
+}
+
+static rer_status list_rows(embedding *e, rer_error *error)
+{
+    if (rer_path_is_folder(e->files.input))
+        return rer_photos_list(&e->photos, e->files.input, error);
+    rer_status status = rer_row_texts_all(&e->texts, e->files.input, error);
+    if (status == RER_OK && e->files.model == NULL)
+        status = rer_fail(error, RER_BAD_USAGE, "%s: texts need a model: --model DIR; a folder of pictures needs none",
+                          e->files.input);
+    return status;
+}
+
+/* Rows of an earlier call are those of whole batches: batches are as they were. */
+static rer_status take_earlier(embedding *e, rer_error *error)
+{
+    int64_t piece = e->texts.count > 0 ? RER_TEXT_PIECE : rer_encoder_batch(e->encoder);
+    int64_t count = e->texts.count > 0 ? e->texts.count : e->photos.paths.count;
+    e->summary.n_before = e->rows.rows < count ? e->rows.rows / piece * piece : count;
+    e->summary.n_pictures = count;
+    e->summary.n_columns = rer_encoder_columns(e->encoder);
+    return rer_rows_file_cut(&e->rows, e->summary.n_before, error);
+}
+
+/* At the beginning: a mistake in it is not found after hours. */
+static rer_status describe_classes(embedding *e, const rer_encoder_settings *settings, rer_error *error)
+{
+    rer_texts names = {0};
+    if (e->files.model == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: names of classes need a model (--model) that knows texts too",
+                        e->files.classes);
+    rer_status status = rer_row_texts_all(&names, e->files.classes, error);
+    e->classes_shape[0] = names.count;
+    if (status == RER_OK)
+        status = rer_class_texts_describe(&e->classes, &e->classes_shape[1], &names, e->files.class_template, settings,
+                                          error);
+    rer_texts_free(&names);
+    return status;
 }
 
 static rer_status prepare_all(embedding *e, rer_error *error)
@@ -43,24 +88,20 @@ static rer_status prepare_all(embedding *e, rer_error *error)
     settings.mean = e->files.mean;
     settings.spread = e->files.std;
     if (e->files.input == NULL || e->files.out == NULL)
-        return rer_fail(error, RER_BAD_USAGE, "no folder of pictures, or no file for its features is named");
-    if (!rer_path_is_folder(e->files.input))
-        return rer_fail(error, RER_BAD_INPUT, "%s: is no folder; pictures are taken from one", e->files.input);
+        return rer_fail(error, RER_BAD_USAGE,
+                        "no folder of pictures or file of texts, or no file for features is named");
     rer_status status = rer_check_output(e->files.out, NULL, error);
     if (status == RER_OK)
-        status = rer_photos_list(&e->photos, e->files.input, error);
+        status = list_rows(e, error);
+    if (status == RER_OK && e->files.classes != NULL)
+        status = describe_classes(e, &settings, error);
+    settings.of_texts = e->texts.count > 0;
     if (status == RER_OK)
         status = rer_encoder_open(&e->encoder, &settings, error);
     if (status == RER_OK)
         status = rer_rows_file_open(&e->rows, e->files.out, rer_encoder_columns(e->encoder),
                                     e->options.embed_dtype == RER_EMBED_F16, find_checksum(e), error);
-    if (status != RER_OK)
-        return status;
-    int64_t batch = rer_encoder_batch(e->encoder), count = e->photos.paths.count; /* batches are as they were */
-    e->summary.n_before = e->rows.rows < count ? e->rows.rows / batch * batch : count;
-    e->summary.n_pictures = count;
-    e->summary.n_columns = rer_encoder_columns(e->encoder);
-    return rer_rows_file_cut(&e->rows, e->summary.n_before, error);
+    return status == RER_OK ? take_earlier(e, error) : status;
 }
 
 /* ---- 2. rows ---------------------------------------------------------------------------------- */
@@ -76,26 +117,28 @@ static rer_status describe(void *context, const uint8_t *slots, int64_t count, v
 }
 
 /* Whether the file can hold the numbers of a row. */
-static rer_status check_row(const embedding *e, const float *row, int64_t picture, rer_error *error)
+static rer_status check_row(const embedding *e, const float *row, int64_t index, rer_error *error)
 {
     double most = e->rows.is_half ? 65504 : (double)HUGE_VALF;
+    char text[64];
+    (void)snprintf(text, sizeof text, "text %lld", (long long)index + 1);
     for (int64_t j = 0; j < e->rows.columns; j++)
         if (!(fabs((double)row[j]) <= most) || isinf(row[j]))
-            return rer_fail(error, RER_BAD_INPUT, "%s: feature %lld is %g, %s", rer_text(&e->photos.paths, picture),
-                            (long long)j, (double)row[j],
+            return rer_fail(error, RER_BAD_INPUT, "%s: feature %lld is %g, %s",
+                            e->texts.count > 0 ? text : rer_text(&e->photos.paths, index), (long long)j, (double)row[j],
                             isfinite(row[j]) ? "beyond what float16 holds; take --dtype float32"
                                              : "no number: something is wrong with the model");
     return RER_OK;
 }
 
-static rer_status add_rows(void *context, const rer_photo_rows *made, rer_error *error)
+static rer_status add_rows(void *context, const rer_made_rows *made, rer_error *error)
 {
     embedding *e = context;
     float *rows = (float *)(void *)made->rows;
     rer_status status = RER_OK;
     for (int64_t i = 0; i < made->count && status == RER_OK; i++) {
         float *row = rows + i * e->rows.columns;
-        if (made->failures[i].status == RER_OK)
+        if (made->failures == NULL || made->failures[i].status == RER_OK)
             status = check_row(e, row, made->first + i, error);
         else
             for (int64_t j = 0; j < e->rows.columns; j++)
@@ -104,10 +147,8 @@ static rer_status add_rows(void *context, const rer_photo_rows *made, rer_error 
     return status == RER_OK ? rer_rows_file_add(&e->rows, rows, made->count, error) : status;
 }
 
-static rer_status make_rows(embedding *e, const rer_progress *progress, rer_error *error)
+static rer_status read_pictures(embedding *e, rer_pool *pool, rer_error *error)
 {
-    rer_pool *pool = NULL;
-    rer_pool_settings settings = {.threads = e->options.threads, .memory = e->options.memory, .progress = progress};
     int64_t size[2] = {0};
     (void)rer_recipe_size(rer_encoder_recipe(e->encoder), size);
     rer_describer describer = {.slot_bytes = size[0] * size[1] * 3,
@@ -116,10 +157,18 @@ static rer_status make_rows(embedding *e, const rer_progress *progress, rer_erro
                                .prepare = prepare_one,
                                .describe = describe,
                                .context = e->encoder};
+    return rer_photos_read(&e->photos, e->summary.n_before, &describer, e->options.strict, add_rows, e, pool, error);
+}
+
+static rer_status make_rows(embedding *e, const rer_progress *progress, rer_error *error)
+{
+    rer_pool *pool = NULL;
+    rer_pool_settings settings = {.threads = e->options.threads, .memory = e->options.memory, .progress = progress};
     rer_status status = rer_pool_open(&pool, &settings, error);
     if (status == RER_OK)
-        status =
-            rer_photos_read(&e->photos, e->summary.n_before, &describer, e->options.strict, add_rows, e, pool, error);
+        status = e->texts.count == 0
+                     ? read_pictures(e, pool, error)
+                     : rer_text_rows_read(&e->texts, e->summary.n_before, e->encoder, add_rows, e, pool, error);
     rer_pool_close(pool);
     return status;
 }
@@ -206,7 +255,16 @@ static void put_skipped(rer_writer *writer, const void *what, int which)
     }
 }
 
-enum { ROWS, IDS, LABELS, SKIPPED, OUTPUTS };
+static void put_classes(rer_writer *writer, const void *what, int which)
+{
+    const embedding *e = what;
+    (void)which;
+    rer_put_npy_header(writer, 'f', sizeof *e->classes, 2, e->classes_shape);
+    rer_put_bytes(writer, (const char *)e->classes,
+                  e->classes_shape[0] * e->classes_shape[1] * (int64_t)sizeof *e->classes);
+}
+
+enum { ROWS, IDS, LABELS, SKIPPED, CLASSES, OUTPUTS };
 
 static const struct {
     const char *ending; /* in place of .npy */
@@ -214,7 +272,8 @@ static const struct {
 } outputs[OUTPUTS] = {[ROWS] = {NULL, put_rows},
                       [IDS] = {"_ids.csv", put_ids},
                       [LABELS] = {"_labels.csv", put_labels},
-                      [SKIPPED] = {"_skipped.csv", put_skipped}};
+                      [SKIPPED] = {"_skipped.csv", put_skipped},
+                      [CLASSES] = {"_classes.npy", put_classes}};
 
 static rer_status name_output(char **path, const char *out, const char *ending, rer_error *error)
 {
@@ -261,7 +320,8 @@ static rer_status write_all(embedding *e, rer_error *error)
                           "%s: %lld pictures could not be read before --strict was given; remove "
                           "%s to start anew",
                           e->files.input, (long long)e->summary.n_skipped, e->rows.path);
-    const bool wanted[OUTPUTS] = {true, true, e->photos.has_classes, e->summary.n_skipped > 0};
+    const bool wanted[OUTPUTS] = {true, e->texts.count == 0, e->photos.has_classes, e->summary.n_skipped > 0,
+                                  e->classes != NULL};
     for (int i = 0; i < OUTPUTS && status == RER_OK; i++)
         if (wanted[i])
             status = write_output(&made[count++], e, i, error);
@@ -299,6 +359,7 @@ rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, c
     rer_rows_file_close(&e.rows);
     rer_encoder_free(e.encoder);
     rer_photos_free(&e.photos);
-    free(e.is_row);
+    rer_texts_free(&e.texts);
+    RER_FREE_ALL(e.is_row, e.classes);
     return status;
 }
