@@ -278,27 +278,38 @@ void rer_engine_free(rer_engine *engine)
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-/* Copies them; to KINDS, which tell two texts of a pair apart, go zeros. */
+/* Copies them, as the int64 or int32 that the model wants; KINDS, which tell two texts of a pair apart, are zeros. */
+static bool copy_tokens(void *to, size_t bytes, const int64_t *from, int64_t count)
+{
+    if (bytes != (size_t)count * sizeof(int64_t) && bytes != (size_t)count * sizeof(int32_t))
+        return false;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t value = from != NULL ? from[i] : 0;
+        if (bytes == (size_t)count * sizeof(int64_t))
+            ((int64_t *)to)[i] = value;
+        else
+            ((int32_t *)to)[i] = (int32_t)value;
+    }
+    return true;
+}
+
 static rer_status give_tokens(const rer_engine *engine, const rer_engine_seat *seat, size_t index,
                               const rer_tokens *tokens, rer_error *error)
 {
     const openvino *ov = &engine->ov;
-    const int64_t *from = engine->kind[index] == IDS ? tokens->ids : tokens->mask;
-    int64_t dims[] = {tokens->count, tokens->length}, values = tokens->count * tokens->length;
+    const int64_t *const from[INPUT_KINDS] = {[IDS] = tokens->ids, [MASK] = tokens->mask};
+    int64_t dims[] = {tokens->count, tokens->length};
     void *tensor = NULL, *data = NULL;
     size_t bytes = 0;
     rer_status status = check(engine, ov->ov_tensor_create(engine->token_type, (ov_shape){2, dims}, &tensor),
                               "cannot take tokens", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot take tokens", error);
-    if (status == RER_OK && bytes != (size_t)values * sizeof *from)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: its tokens are not int64", engine->name);
+    if (status != RER_OK)
+        return status;
+    status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot take tokens", error);
     if (status == RER_OK)
         status = check(engine, ov->ov_tensor_data(tensor, &data), "cannot take tokens", error);
-    if (status == RER_OK && engine->kind[index] == KINDS)
-        memset(data, 0, bytes);
-    else if (status == RER_OK)
-        memcpy(data, from, bytes);
+    if (status == RER_OK && !copy_tokens(data, bytes, from[engine->kind[index]], tokens->count * tokens->length))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: its tokens are neither int64 nor int32", engine->name);
     if (status == RER_OK)
         status = check(engine, ov->ov_infer_request_set_input_tensor_by_index(seat->request, index, tensor),
                        "cannot take these tokens", error);

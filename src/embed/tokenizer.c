@@ -81,15 +81,23 @@ void rer_tokens_free(rer_tokens *tokens)
 
 /* ---- running ---------------------------------------------------------------------------------- */
 
-/* What the tokenizer gave: [count, length]; mask may be NULL. */
-typedef struct raw_tokens {
+/* Numbers that the tokenizer gave: [count, length], int32 or int64; NULL where it has no such output. */
+typedef struct numbers {
+    const void *at;
     int64_t length;
-    const int64_t *ids, *mask;
+    size_t size; /* of each */
+} numbers;
+
+typedef struct raw_tokens {
+    numbers ids, mask;
 } raw_tokens;
 
-/* *data stays NULL where there is no output of that name. */
-static rer_status find_output(const int64_t **data, int64_t *length, const rer_tokenizer *t, const char *name,
-                              int64_t count, rer_error *error)
+static int64_t number(const numbers *n, int64_t index)
+{
+    return n->size == sizeof(int32_t) ? ((const int32_t *)n->at)[index] : ((const int64_t *)n->at)[index];
+}
+
+static rer_status find_output(numbers *out, const rer_tokenizer *t, const char *name, int64_t count, rer_error *error)
 {
     const openvino *ov = &t->ov;
     void *tensor = NULL, *values = NULL;
@@ -102,13 +110,12 @@ static rer_status find_output(const int64_t **data, int64_t *length, const rer_t
         status = check(t, ov->ov_tensor_get_byte_size(tensor, &bytes), name, error);
     if (status == RER_OK)
         status = check(t, ov->ov_tensor_data(tensor, &values), name, error);
-    if (status == RER_OK && (shape.rank != 2 || shape.dims[0] != count || shape.dims[1] < 1 ||
-                             bytes != (size_t)(shape.dims[0] * shape.dims[1]) * sizeof **data))
-        status = rer_fail(error, RER_BAD_INPUT, "%s: its output %s is not int64 [texts, tokens]", t->name, name);
-    if (status == RER_OK) {
-        *data = values;
-        *length = shape.dims[1];
-    }
+    bool is_table = status == RER_OK && shape.rank == 2 && shape.dims[0] == count && shape.dims[1] > 0;
+    if (is_table)
+        *out = (numbers){values, shape.dims[1], bytes / (size_t)(count * shape.dims[1])};
+    if (status == RER_OK && (!is_table || (out->size != sizeof(int32_t) && out->size != sizeof(int64_t))))
+        status =
+            rer_fail(error, RER_BAD_INPUT, "%s: its output %s is not int64 or int32 [texts, tokens]", t->name, name);
     (void)ov->ov_shape_free(&shape);
     ov->ov_tensor_free(tensor); /* the request has it too */
     return status;
@@ -141,28 +148,28 @@ static rer_status give_texts(const rer_tokenizer *t, const char *const *texts, i
 static rer_status infer(raw_tokens *raw, const rer_tokenizer *t, const char *const *texts, int64_t count,
                         rer_error *error)
 {
-    int64_t length = 0;
     rer_status status = give_texts(t, texts, count, error);
     if (status == RER_OK)
         status = check(t, t->ov.ov_infer_request_infer(t->request), "failed", error);
     if (status == RER_OK)
-        status = find_output(&raw->ids, &raw->length, t, "input_ids", count + 1, error);
-    if (status == RER_OK && raw->ids == NULL)
+        status = find_output(&raw->ids, t, "input_ids", count + 1, error);
+    if (status == RER_OK && raw->ids.at == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: has no output input_ids; is it a tokenizer?", t->name);
     if (status == RER_OK)
-        status = find_output(&raw->mask, &length, t, "attention_mask", count + 1, error);
+        status = find_output(&raw->mask, t, "attention_mask", count + 1, error);
+    if (status == RER_OK && raw->mask.at != NULL && raw->mask.length != raw->ids.length)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: its mask is not as long as its tokens", t->name);
     return status;
 }
 
 /* How many tokens of a row are the text's, and those moved to its beginning. */
 static int64_t take_row(int64_t *ids, const raw_tokens *raw, int64_t row, int64_t most)
 {
-    const int64_t *from = raw->ids + row * raw->length;
-    int64_t count = 0, last = 0;
-    for (int64_t i = 0; i < raw->length; i++) {
-        if (raw->mask != NULL && raw->mask[row * raw->length + i] == 0)
+    int64_t first = row * raw->ids.length, count = 0, last = 0;
+    for (int64_t i = first; i < first + raw->ids.length; i++) {
+        if (raw->mask.at != NULL && number(&raw->mask, i) == 0)
             continue;
-        last = from[i];
+        last = number(&raw->ids, i);
         if (count < most)
             ids[count++] = last;
     }
@@ -192,7 +199,7 @@ rer_status rer_tokenizer_run(rer_tokens *tokens, rer_tokenizer *tokenizer, const
     pthread_mutex_lock(&tokenizer->mutex);
     rer_status status = infer(&raw, tokenizer, texts, count, error);
     if (status == RER_OK) {
-        int64_t stepped = (raw.length + limits.step - 1) / limits.step * limits.step;
+        int64_t stepped = (raw.ids.length + limits.step - 1) / limits.step * limits.step;
         made.length = rer_min(stepped, limits.most);
         const rer_room rooms[] = {RER_ROOM(made.ids, count * made.length), RER_ROOM(made.mask, count * made.length)};
         status = rer_allocate_all(rooms, RER_COUNT(rooms), "tokens", error);

@@ -153,7 +153,38 @@ class Photos(CliCase):
         self.assertIn("none of its 1 pictures", self.rer("analyze", "bad", code=1).err)
         self.assertIn("labels", self.rer("analyze", "photos/disc", code=2).err)
         self.assertIn("no output is named", self.rer("embed", "photos", code=2).err)
-        self.assertIn("no folder", self.rer("embed", "y.npy", "--out", "N.npy", code=1).err)
+        self.rer("analyze", "photos", "--labels", "y.npy", code=1)
+        os.remove(self.path("photos", "square", "bad.jpg"))
+        self.rer("analyze", "photos", "--labels", "y.npy", "--out", "three")
+        self.assertEqual(self.samples("two"), self.samples("three"))
+        self.assertIn("given twice", self.rer("analyze", "photos", "y.npy", "--labels", "y.npy", code=2).err)
+
+    def test_models_and_texts(self):
+        """What goes wrong before OpenVINO is needed: nothing of this is there."""
+        self.draw_all(6)
+        self.save("texts.csv", "text,label\ngood,a\nbad,b\n")
+        self.save("names.txt", "a\nb\n")
+        self.save("cut.txt", b"good\nb\xffd\n")
+        self.save("none.csv", "")
+        os.mkdir(self.path("empty"))
+        model = ("--model", "empty", "--out", "N.npy")
+        for arguments, code, message in (
+                (("embed", "texts.csv", "--out", "N.npy"), 2, "texts need a model"),
+                (("embed", "texts.csv:words", *model), 1, "no column 'words'"),
+                (("embed", "cut.txt", *model), 1, "text 2 is not UTF-8"), (("embed", "none.csv", *model), 1, "none.csv"),
+                (("embed", "missing.csv", *model), 1, "missing.csv"), (("embed", "texts.csv", *model), 1, "openvino_model.xml"),
+                (("embed", "texts.csv", "--model", "names.txt", "--out", "N.npy"), 2, "is no folder"),
+                (("embed", "texts.csv", "--model", "my-e5", "--out", "N.npy"), 1, "optimum-cli export openvino --model intfloat/e5-base-v2 my-e5 "),
+                (("embed", "photos", "--model", "new", "--out", "N.npy"), 1, "optimum-cli export onnx --model facebook/dinov2-base new "),
+                (("embed", "photos", "--model", "CLIP", "--out", "N.npy"), 1, "--model openai/clip-vit-base-patch32 CLIP "),
+                (("embed", "photos", "--classes", "names.txt", "--out", "N.npy"), 2, "need a model"),
+                (("analyze", "photos", "--detector", "zeroshot", "--classes", "names.txt"), 2, "--model"),
+                (("analyze", "photos", "--detector", "zeroshot", "--template", "a photo", *model[:2]), 2, "has no {}"),
+                (("analyze", "texts.csv", "--label-column", "label", *model[:2]), 1, "openvino_model.xml"),
+                (("analyze", "texts.csv", "--labels", "texts.csv:none", *model[:2]), 1, "no column 'none'"),
+                (("analyze", "texts.csv", *model[:2]), 2, "labels are missing")):
+            self.assertIn(message, self.rer(*arguments, code=code).err, arguments)
+        self.assertFalse(os.path.exists(self.path("N.npy")))
 
     def test_goes_on(self):
         """Stopped in the middle, it goes on there: the same bytes as at once."""

@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -80,6 +81,69 @@ def transformer(side=56, patch=14, columns=32):
                  ["batch", 3, side, side])
 
 
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "good", "bad", "film", "the", "##s", "a", "very", "dull", "great"]
+
+
+def save_tokenizer(path):
+    """Words in lower case, [CLS] before them and [SEP] behind; what numbers they get, `encode` says too."""
+    import openvino
+    from openvino_tokenizers import tokenizer_pipeline as steps
+
+    def special(name):
+        return steps.AddToken(token=name, _token_id=WORDS.index(name), token_type_id=0)
+
+    pipeline = steps.TokenizerPipeline()
+    pipeline.add_steps([steps.SpecialTokensSplit([steps.SpecialToken(word) for word in WORDS[:4]]), steps.CaseFoldStep(),
+                        steps.RegexSplitStep.whitespace_splitter(), steps.WordPieceTokenizationStep(WORDS),
+                        steps.CombineSegmentsStep([special("[CLS]"), steps.Sequence(token_type_id=0), special("[SEP]")]),
+                        steps.PaddingStep(token="[PAD]", _token_id=0, token_type_id=0)])
+    pipeline.vocab = WORDS
+    openvino.save_model(pipeline.get_tokenizer_ov_subgraph(), path)
+
+
+def encode(text, most=32):
+    numbers = []
+    for word in text.lower().split():
+        stem, ending = (word[:-1], ["##s"]) if word.endswith("s") and word[:-1] in WORDS else (word, [])
+        numbers += [WORDS.index(part) for part in [stem, *ending]] if stem in WORDS else [1]
+    return [2, *numbers[:most - 2], 3]
+
+
+def text_encoder(columns=16, length=32, with_pictures=False):
+    """last_hidden_state [batch, tokens, D]: each token knows its place and the mean of the others that are no padding.
+    With pictures: a second tower, and both embeddings, as CLIP has them."""
+    random = np.random.default_rng(3)
+    weights = {"words": random.normal(size=(len(WORDS), columns)).astype("f4"), "one": np.array([1]),
+               "places": random.normal(0, .5, (length, columns)).astype("f4"), "zero": np.array([0]),
+               "mix": random.normal(0, .4, (columns, columns)).astype("f4"), "axis": np.array([2])}
+    nodes = [helper.make_node("Gather", ["words", "input_ids"], ["w"]),
+             helper.make_node("Shape", ["input_ids"], ["tokens"], start=1, end=2),
+             helper.make_node("Slice", ["places", "zero", "tokens", "zero"], ["p"]), helper.make_node("Add", ["w", "p"], ["x"]),
+             helper.make_node("MatMul", ["x", "mix"], ["m"]), helper.make_node("Tanh", ["m"], ["h"]),
+             helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+             helper.make_node("Unsqueeze", ["mask", "axis"], ["k"]), helper.make_node("Mul", ["h", "k"], ["hk"]),
+             helper.make_node("ReduceSum", ["hk", "one"], ["sum"]), helper.make_node("ReduceSum", ["k", "one"], ["count"]),
+             helper.make_node("Div", ["sum", "count"], ["mean"]), helper.make_node("Add", ["h", "mean"], ["last_hidden_state"])]
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "tokens"]) for name in
+              ("input_ids", "attention_mask")]
+    outputs = {"last_hidden_state": ["texts", "tokens", columns]}
+    if with_pictures:
+        weights["patch"] = random.normal(0, .05, (columns, 3, 14, 14)).astype("f4")
+        nodes += [helper.make_node("Conv", ["pixel_values", "patch"], ["c"], strides=[14, 14]),
+                  helper.make_node("Tanh", ["c"], ["t"]), helper.make_node("GlobalAveragePool", ["t"], ["g"]),
+                  helper.make_node("Flatten", ["g"], ["image_embeds"]),
+                  helper.make_node("Squeeze", ["mean", "one"], ["text_embeds"])]
+        inputs.append(helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["batch", 3, "height", "width"]))
+        outputs = {"text_embeds": ["texts", columns], "image_embeds": ["batch", columns]}
+    made = helper.make_graph(nodes, "model", inputs, [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+                                                      for name, dims in outputs.items()],
+                             [numpy_helper.from_array(value, name) for name, value in weights.items()])
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 8
+    onnx.checker.check_model(model)
+    return model
+
+
 def upright(path):
     """In colour and upright, 16 bits as the upper 8."""
     image = ImageOps.exif_transpose(Image.open(path))
@@ -129,11 +193,11 @@ class Models(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
-    def rer(self, *arguments, code=0, **environment):
+    def rer(self, *arguments, code=0, preexec_fn=None, **environment):
         surroundings = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "RER_OPENVINO")}
         surroundings["PATH"] = os.path.dirname(sys.executable) + ":" + surroundings["PATH"]
         done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, cwd=self.folder, check=False,
-                              env=surroundings | environment, text=True)
+                              preexec_fn=preexec_fn, env=surroundings | environment, text=True)
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
         if code == 1:  # the engine may have said something before
             self.assertRegex(done.stderr, r"(?s)(\A|\n)rer: [^\n]+\n\Z", "one line, starting with rer:")
@@ -275,12 +339,7 @@ class Models(unittest.TestCase):
         self.assertIn("1 pictures could not be read", done.stdout)
         self.assertNotIn("descriptor", done.stdout)
         self.rer("analyze", "X.npy", "X_labels.csv", "--ids", "X_ids.csv", "--out", "by_file")
-        tables = []
-        for out in ("direct", "by_file"):
-            with open(self.path(out, "samples.csv"), encoding="utf-8") as file:
-                tables.append(file.read())
-        self.assertEqual(*tables)
-        self.rer("analyze", "X.npy", "X_labels.csv", "--model", "net", code=2)
+        self.assert_same_samples("direct", "by_file")
 
     def test_what_is_wrong(self):
         self.draw(shapes=((90, 120),))
@@ -322,6 +381,172 @@ class Models(unittest.TestCase):
         self.assertIn("pip install openvino", done.stderr)
         for place in (os.path.join(PACKAGE, "openvino"), os.path.join(PACKAGE, "openvino", "libs")):
             self.rer("embed", "photos", "--model", "net", "--out", "X.npy", PATH="/usr/bin:/bin", RER_OPENVINO=place)
+
+    def assert_same_samples(self, *folders):
+        tables = []
+        for folder in folders:
+            with open(self.path(folder, "samples.csv"), encoding="utf-8") as file:
+                tables.append(file.read())
+        self.assertEqual(*tables)
+
+    # ---- texts --------------------------------------------------------------------------------
+
+    def save_texts(self, n=300):
+        """texts.csv with a column of labels; returns the texts. Some are empty, some longer than the model takes."""
+        random = np.random.default_rng(5)
+        kinds = (["good", "great", "films"], ["bad", "dull", "film"])
+        texts = [" ".join(random.choice([*kinds[i % 2], "the", "a", "Very", "odd"], random.integers(0, 50))) for i in range(n)]
+        with open(self.path("texts.csv"), "w", newline="", encoding="utf-8") as file:
+            table = csv.writer(file)
+            table.writerow(["id", "text", "label"])
+            table.writerows([i, text, "good" if i % 2 == 0 else "bad"] for i, text in enumerate(texts))
+        with open(self.path("texts.jsonl"), "w", encoding="utf-8") as file:
+            for i, text in enumerate(texts):
+                print(json.dumps({"text": text, "label": "good" if i % 2 == 0 else "bad"}), file=file)
+        with open(self.path("texts.txt"), "w", encoding="utf-8") as file:
+            print(*(text or "." for text in texts), sep="\n", file=file)
+        return texts
+
+    def save_text_model(self, name="minilm", with_pictures=False, preprocessor=None, most=32):
+        file = self.save_model(name, text_encoder(with_pictures=with_pictures), preprocessor,
+                               model_type="clip" if with_pictures else "bert", max_position_embeddings=most, pad_token_id=0)
+        save_tokenizer(self.path(name, "openvino_tokenizer.xml"))
+        return onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
+
+    def tokens_of(self, session, text, most=32):
+        ids = np.array([encode(text, most)])
+        return session.run(["last_hidden_state"], {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
+
+    def test_texts(self):
+        """Mean, first, last and largest of the tokens, each text by itself in the reference."""
+        texts, session = self.save_texts(), self.save_text_model()
+        tokens = [self.tokens_of(session, text) for text in texts]
+        means = np.array([rows.mean(0) for rows in tokens])
+        for arguments in (("texts.csv",), ("texts.csv:text",), ("texts.jsonl:text", "--threads", 1)):
+            self.rer("embed", *arguments, "--model", "minilm", "--out", "X.npy", "--dtype", "float32")
+            X = np.load(self.path("X.npy"))
+            np.testing.assert_allclose(X, means, atol=2e-5)
+            self.assertLess(distance(X, means), 1e-3)
+        self.rer("embed", "texts.txt", "--model", "minilm", "--out", "X.npy")
+        X = np.load(self.path("X.npy"))
+        self.assertEqual((X.dtype, X.shape), (np.float16, means.shape))
+        os.mkdir(self.path("minilm", "1_Pooling"))
+        for pooling, expected in (("cls_token", lambda rows: rows[0]), ("lasttoken", lambda rows: rows[-1]),
+                                  ("max_tokens", lambda rows: rows.max(0)), ("mean_tokens", lambda rows: rows.mean(0))):
+            with open(self.path("minilm", "1_Pooling", "config.json"), "w", encoding="utf-8") as file:
+                json.dump({"word_embedding_dimension": 16, f"pooling_mode_{pooling}": True}, file)
+            self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy", "--dtype", "float32")
+            np.testing.assert_allclose(np.load(self.path("X.npy")), [expected(rows) for rows in tokens], atol=2e-5)
+        with open(self.path("minilm", "modules.json"), "w", encoding="utf-8") as file:
+            json.dump([{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Normalize")], file)
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy", "--dtype", "float32")
+        X = np.load(self.path("X.npy"))
+        np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-6)
+        self.assertLess(distance(X, means), 1e-6)
+
+    def test_long_texts(self):
+        """The end of a text stays its end where tokens are left out."""
+        texts, session = self.save_texts(), self.save_text_model(most=20)
+        with open(self.path("minilm", "sentence_bert_config.json"), "w", encoding="utf-8") as file:
+            json.dump({"max_seq_length": 11}, file)
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy", "--dtype", "float32")
+        expected = [self.tokens_of(session, text, 11).mean(0) for text in texts]
+        np.testing.assert_allclose(np.load(self.path("X.npy")), expected, atol=2e-5)
+
+    def test_analyze_texts(self):
+        self.save_texts()
+        self.save_text_model()
+        with open(self.path("texts.csv"), encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        wrong = [i for i, line in enumerate(lines[1:]) if len(line.split()) > 12][:3]
+        for i in wrong:
+            text, label = lines[1 + i].rsplit(",", 1)
+            lines[1 + i] = text + (",bad" if label == "good" else ",good")
+        with open(self.path("texts.csv"), "w", encoding="utf-8") as file:
+            print(*lines, sep="\n", file=file)
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy", "--dtype", "float32")
+        self.rer("analyze", "X.npy", "texts.csv:label", "--out", "by_file")
+        for out, arguments in (("direct", ("texts.csv", "--labels", "texts.csv:label")), ("y", ("texts.csv:text", "texts.csv:label")),
+                               ("column", ("texts.csv:text", "--label-column", "label"))):
+            self.rer("analyze", *arguments, "--model", "minilm", "--out", out)
+            self.assert_same_samples(out, "by_file")
+        with open(self.path("direct", "samples.csv"), newline="", encoding="utf-8") as file:
+            rows = sorted(csv.DictReader(file), key=lambda row: -float(row["mistakenness"]))
+        self.assertEqual({int(row["index"]) for row in rows[:3]}, set(wrong))
+        with open(self.path("direct", "report.html"), encoding="utf-8") as file:
+            self.assertIn("rer apply texts.csv:label decisions.csv", file.read())
+        self.rer("analyze", "texts.jsonl", "--labels", "texts.jsonl:label", "--model", "minilm", "--out", "json")
+
+    def test_texts_go_on(self):
+        self.save_texts(2000)
+        self.save_text_model()
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "whole.npy", "--threads", 2)
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "one.npy", "--threads", 1)
+        X = np.load(self.path("whole.npy"))
+        np.testing.assert_array_equal(X, np.load(self.path("one.npy")))
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 1000 * X.itemsize * X.shape[1],) * 2)
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+        self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy", code=3, preexec_fn=limited)
+        self.assertIn("were there already", self.rer("embed", "texts.csv", "--model", "minilm", "--out", "X.npy").stdout)
+        np.testing.assert_array_equal(X, np.load(self.path("X.npy")))
+
+    def test_two_towers(self):
+        """Pictures and names of classes through one model."""
+        self.draw()
+        settings = config({"shortest_edge": 64}, 56)
+        session = self.save_text_model("clip", True, settings)
+        names = ["good film", "bad film"]
+        with open(self.path("names.txt"), "w", encoding="utf-8") as file:
+            print(*names, sep="\n", file=file)
+        self.rer("embed", "photos", "--model", "clip", "--out", "X.npy", "--dtype", "float32", "--classes", "names.txt",
+                 "--template", "a very {}")
+        none = {"input_ids": np.array([[2, 3]]), "attention_mask": np.array([[1, 1]])}
+        for row, name in zip(np.load(self.path("X.npy")), self.ids(), strict=True):
+            picture = prepared(self.path("photos", name), settings)[None]
+            self.assertLess(distance(row[None], session.run(["image_embeds"], none | {"pixel_values": picture})[0]), 1e-3)
+        classes = []
+        for name in names:
+            ids = np.array([encode(f"a very {name}")])
+            classes.append(session.run(["text_embeds"], {"input_ids": ids, "attention_mask": np.ones_like(ids),
+                                                         "pixel_values": np.zeros((1, 3, 56, 56), "f4")})[0][0])
+        self.rer("analyze", "photos", "--model", "clip", "--detector", "zeroshot", "--classes", "names.txt", "--template",
+                 "a very {}", "--out", "direct")
+        self.rer("analyze", "X.npy", "X_labels.csv", "--ids", "X_ids.csv", "--detector", "zeroshot", "--class-embeddings",
+                 "X_classes.npy", "--out", "by_file")
+        np.testing.assert_allclose(np.load(self.path("X_classes.npy")), classes, atol=2e-5)
+        self.assert_same_samples("direct", "by_file")
+
+    def test_wrong_texts(self):
+        self.save_texts(20)
+        self.save_text_model()
+        embed = ("embed", "texts.csv", "--out", "X.npy")
+        self.assertIn("texts need a model", self.rer(*embed, code=2).stderr)
+        self.assertIn("all-MiniLM-L6-v2 nowhere", self.rer(*embed, "--model", "nowhere", code=1).stderr)
+        self.assertIn("no column 'words'", self.rer("embed", "texts.csv:words", "--model", "minilm", "--out", "X.npy", code=1).stderr)
+        self.save_model("net", convnet(), config({"shortest_edge": 64}, 56))
+        self.assertIn("openvino_tokenizer.xml", self.rer(*embed, "--model", "net", code=1).stderr)
+        save_tokenizer(self.path("net", "openvino_tokenizer.xml"))
+        self.assertIn("takes no texts", self.rer(*embed, "--model", "net", code=1).stderr)
+        self.draw(shapes=((90, 120),))
+        with open(self.path("minilm", "preprocessor_config.json"), "w", encoding="utf-8") as file:
+            json.dump(config({"shortest_edge": 64}, 56), file)
+        self.assertIn("it takes texts", self.rer("embed", "photos", "--model", "minilm", "--out", "X.npy", code=1).stderr)
+        with open(self.path("texts.txt"), "wb") as file:
+            file.write(b"good\nb\xffd\n")
+        self.assertIn("text 2 is not UTF-8", self.rer("embed", "texts.txt", "--model", "minilm", "--out", "X.npy", code=1).stderr)
+        with open(self.path("minilm", "modules.json"), "w", encoding="utf-8") as file:
+            json.dump([{"type": "sentence_transformers.models.Dense"}], file)
+        self.assertIn("Dense", self.rer(*embed, "--model", "minilm", code=1).stderr)
+        for names in (("--template", "a photo"), ("--classes", "texts.txt")):
+            self.rer("analyze", "photos", "--detector", "zeroshot", *names, code=2)
+        os.remove(self.path("minilm", "modules.json"))
+        with open(self.path("minilm", "openvino_tokenizer.xml"), "w", encoding="utf-8") as file:
+            file.write("no tokenizer")
+        self.assertIn("is no tokenizer", self.rer(*embed, "--model", "minilm", code=1).stderr)
+        self.assertFalse(os.path.exists(self.path("X.npy")))
 
 
 if __name__ == "__main__":
