@@ -82,7 +82,7 @@ def _attach(data: _rer.Dataset, name: str, value: Any) -> Array | None:
     return None
 
 
-def _show_openvino() -> None:
+def show_openvino() -> None:
     """The library looks into the active environment; here it is the one of this interpreter."""
     found = importlib.util.find_spec("openvino")
     if found is not None and found.submodule_search_locations:
@@ -100,7 +100,7 @@ def _open(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
     if label_column is not None:
         files["label_column"] = label_column
     if "model" in files:
-        _show_openvino()
+        show_openvino()
     data = _rer.open_dataset({"features": os.fspath(X), **files}, settings)
     form = LabelForm("text") if "class_names" in files else None
     if y is not None and "labels" not in files:
