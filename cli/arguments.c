@@ -53,7 +53,7 @@ static const file_option file_options[] = {
     {{"ids", "FILE", "none", "one name a row, carried into the outputs", false, NULL}, offsetof(cli_arguments, ids)},
     {{"class-embeddings", "FILE", "none", "an embedding for each sorted label", false, "rer analyze zeroshot"},
      offsetof(cli_arguments, class_embeddings)},
-    {{"classes", "FILE", "the labels", "a name a line, of each sorted label, for a --model of texts too", false,
+    {{"classes", "FILE", "none", "a name a line, of each sorted label, for a --model of texts too", false,
       "rer analyze zeroshot"},
      offsetof(cli_arguments, classes)},
     {{"template", "TEXT", "a photo of a {}", "what a name is put into", false, "rer analyze zeroshot"},

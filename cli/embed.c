@@ -85,7 +85,7 @@ const cli_command embed_command = {
     .usage = "PHOTOS|TEXTS [--model DIR] --out X.npy [options]",
     .purpose = "Features of a folder of .jpg, .png, .webp pictures, or of a file of texts; goes on where it stopped.",
     .examples = {"rer embed photos/ --model dinov2/ --out X.npy",
-                 "rer analyze X.npy X_labels.csv --ids X_ids.csv --images photos/"},
+                 "rer analyze X.npy X_labels.csv:label --ids X_ids.csv --images photos/"},
     .files_min = 1,
     .files_max = 1,
     .accepted = accepted,

@@ -286,6 +286,22 @@ class Models(unittest.TestCase):
         reference = self.run_reference(file, settings, "last_hidden_state").mean((2, 3))
         self.assertLess(distance(np.load(self.path("X.npy")), reference), 1e-3)
 
+    def test_presets(self):
+        """Each as the processor of its kind has it; what is said goes before it."""
+        self.draw(shapes=((90, 120), (300, 64)))
+        file = self.save_model("bare", convnet())
+        clip = {"image_mean": (.48145466, .4578275, .40821073), "image_std": (.26862954, .26130258, .27577711)}
+        half = {"image_mean": .5, "image_std": .5}
+        for preset, settings in (("clip", config({"shortest_edge": 224}, 224) | clip),
+                                 ("siglip", config({"height": 224, "width": 224}) | half),
+                                 ("dinov2", config({"shortest_edge": 256}, 224)), ("imagenet", config({"shortest_edge": 256}, 224, 2))):
+            self.rer("embed", "photos", "--model", file, "--preset", preset, "--out", "X.npy", "--dtype", "float32")
+            reference = self.run_reference(file, settings, "last_hidden_state").mean((2, 3))
+            self.assertLess(distance(np.load(self.path("X.npy")), reference), 1e-4, preset)
+        self.rer("embed", "photos", "--model", file, "--preset", "clip", "--crop", 128, "--mean", .5, "--std", .5, "--out", "X.npy")
+        reference = self.run_reference(file, config({"shortest_edge": 224}, 128) | half, "last_hidden_state").mean((2, 3))
+        self.assertLess(distance(np.load(self.path("X.npy")), reference), 1e-3)
+
     def test_openvino_format(self):
         import openvino
         self.draw(shapes=((90, 120), (200, 64)))
@@ -476,6 +492,39 @@ class Models(unittest.TestCase):
         with open(self.path("direct", "report.html"), encoding="utf-8") as file:
             self.assertIn("rer apply texts.csv:label decisions.csv", file.read())
         self.rer("analyze", "texts.jsonl", "--labels", "texts.jsonl:label", "--model", "minilm", "--out", "json")
+
+    def run_example(self, name, *arguments):
+        surroundings = os.environ | {"RER": COMMAND, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", name)
+        done = subprocess.run([script, *arguments], capture_output=True, cwd=self.folder, check=False, env=surroundings, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        with open(self.path(arguments[1], "labels_clean.csv"), newline="", encoding="utf-8") as file:
+            return [row[0] for row in csv.reader(file)][-self.count_rows(arguments[1]):]
+
+    def count_rows(self, out):
+        return len(np.load(self.path(out, "X.npy"), mmap_mode="r"))
+
+    def test_examples(self):
+        """From files to cleaned labels."""
+        random = np.random.default_rng(0)
+        for i in range(200):  # dark and bright ones; those of the first four lie in the wrong folder
+            kind = i % 2
+            os.makedirs(self.path("shots", "ab"[kind ^ (i < 4)]), exist_ok=True)
+            pixels = random.normal((60, 190)[kind], 25, (60, 80, 3))
+            Image.fromarray(np.clip(pixels, 0, 255).astype("u1")).save(self.path("shots", "ab"[kind ^ (i < 4)], f"{i:03}.png"))
+        self.save_model("net", convnet(), config({"shortest_edge": 64}, 56), model_type="resnet")
+        clean = self.run_example("photos.sh", "shots", "out", "net")
+        ids = self.ids("out/X_ids.csv")
+        self.assertEqual(clean, ["ab"[int(name[2:5]) % 2] for name in ids])
+        texts = self.save_texts()
+        self.save_text_model()
+        lines = ["text,label"] + [f'"{text}",{"good" if (i % 2 == 0) ^ (10 < i < 14) else "bad"}' for i, text in enumerate(texts)]
+        with open(self.path("table.csv"), "w", encoding="utf-8") as file:
+            print(*lines, sep="\n", file=file)
+        clean = self.run_example("texts.sh", "table.csv", "cleaned", "minilm")
+        right = ["good" if i % 2 == 0 else "bad" for i in range(len(texts))]
+        self.assertEqual(len(clean), len(right))
+        self.assertLess(sum(ours != theirs for ours, theirs in zip(clean, right)), 3)  # there were so many
 
     def test_texts_go_on(self):
         self.save_texts(2000)
