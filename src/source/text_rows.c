@@ -10,10 +10,15 @@ typedef struct reading {
     rer_pool *pool;
 } reading;
 
+typedef struct entry {
+    const char *text;
+    int64_t length, row; /* row: of the piece */
+} entry;
+
 typedef struct piece {
-    float *rows, *batch;    /* [count, columns] in the order of the texts; [batch, columns] */
-    const char **by_length; /* [count], the longest first */
-    int64_t *row;           /* [count] whose text that is */
+    float *rows, *batch; /* [count, columns] in the order of the texts; [batch, columns] */
+    entry *entries;      /* [count], the longest first */
+    const char **texts;  /* [batch] */
 } piece;
 
 static piece lay_out(rer_scratch *scratch, const reading *r)
@@ -22,8 +27,8 @@ static piece lay_out(rer_scratch *scratch, const reading *r)
     piece p;
     p.rows = rer_take(scratch, RER_TEXT_PIECE * columns, sizeof *p.rows);
     p.batch = rer_take(scratch, rer_encoder_batch(r->encoder) * columns, sizeof *p.batch);
-    p.by_length = rer_take(scratch, RER_TEXT_PIECE, sizeof *p.by_length);
-    p.row = rer_take(scratch, RER_TEXT_PIECE, sizeof *p.row);
+    p.entries = rer_take(scratch, RER_TEXT_PIECE, sizeof *p.entries);
+    p.texts = rer_take(scratch, rer_encoder_batch(r->encoder), sizeof *p.texts);
     return p;
 }
 
@@ -32,39 +37,47 @@ static int64_t rows_of(const reading *r, int64_t item)
     return rer_min(RER_TEXT_PIECE, r->texts->count - r->first - item * RER_TEXT_PIECE);
 }
 
+static int by_length(const void *a, const void *b)
+{
+    const entry *left = a, *right = b;
+    if (left->length != right->length)
+        return left->length > right->length ? -1 : 1;
+    return left->row < right->row ? -1 : 1;
+}
+
 /* Little is padded where texts of a batch are of like length. */
 static void sort(const piece *p, const reading *r, int64_t item)
 {
-    int64_t first = r->first + item * RER_TEXT_PIECE;
-    for (int64_t i = 0; i < rows_of(r, item); i++) {
+    int64_t first = r->first + item * RER_TEXT_PIECE, count = rows_of(r, item);
+    for (int64_t i = 0; i < count; i++) {
         const char *text = rer_text(r->texts, first + i);
-        size_t length = strlen(text);
-        int64_t at = i;
-        for (; at > 0 && strlen(p->by_length[at - 1]) < length; at--) {
-            p->by_length[at] = p->by_length[at - 1];
-            p->row[at] = p->row[at - 1];
-        }
-        p->by_length[at] = text;
-        p->row[at] = i;
+        p->entries[i] = (entry){text, (int64_t)strlen(text), i};
     }
+    qsort(p->entries, (size_t)count, sizeof *p->entries, by_length);
+}
+
+/* A batch of the sorted texts; its rows go to where they belong. */
+static rer_status describe_batch(const piece *p, const reading *r, int64_t at, int64_t count, rer_error *error)
+{
+    int64_t columns = rer_encoder_columns(r->encoder);
+    for (int64_t i = 0; i < count; i++)
+        p->texts[i] = p->entries[at + i].text;
+    rer_status status = rer_encoder_describe_texts(r->encoder, p->texts, count, p->batch, error);
+    for (int64_t i = 0; i < count && status == RER_OK; i++)
+        memcpy(p->rows + p->entries[at + i].row * columns, p->batch + i * columns, (size_t)columns * sizeof *p->rows);
+    return status == RER_OK ? rer_pool_pulse(r->pool, error) : status;
 }
 
 static rer_status describe_piece(void *context, int64_t item, void *memory, rer_error *error)
 {
     const reading *r = context;
-    int64_t columns = rer_encoder_columns(r->encoder), batch = rer_encoder_batch(r->encoder);
+    int64_t batch = rer_encoder_batch(r->encoder), rows = rows_of(r, item);
     rer_scratch scratch = rer_pool_scratch(r->pool, memory);
     piece p = lay_out(&scratch, r);
     rer_status status = RER_OK;
     sort(&p, r, item);
-    for (int64_t at = 0; at < rows_of(r, item) && status == RER_OK; at += batch) {
-        int64_t count = rer_min(batch, rows_of(r, item) - at);
-        status = rer_encoder_describe_texts(r->encoder, p.by_length + at, count, p.batch, error);
-        for (int64_t i = 0; i < count && status == RER_OK; i++)
-            memcpy(p.rows + p.row[at + i] * columns, p.batch + i * columns, (size_t)columns * sizeof *p.rows);
-        if (status == RER_OK)
-            status = rer_pool_pulse(r->pool, error);
-    }
+    for (int64_t at = 0; at < rows && status == RER_OK; at += batch)
+        status = describe_batch(&p, r, at, rer_min(batch, rows - at), error);
     return status;
 }
 
