@@ -11,8 +11,9 @@ typedef struct embed_progress {
 static bool report(void *context, const char *stage, double fraction)
 {
     embed_progress *progress = context;
+    if (progress->line.samples == 0) /* the first report: what an earlier run had done */
+        progress->line.begun = fraction;
     progress->line.samples = progress->summary.n_pictures;
-    progress->line.begun = (double)progress->summary.n_before / (double)progress->summary.n_pictures;
     return progress_report(&progress->line, stage, fraction);
 }
 

@@ -247,8 +247,8 @@ rer_status rer_photos_read(const rer_photos *photos, int64_t first, const rer_de
     rer_scratch measured = RER_MEASURE;
     (void)lay_out(&measured, describer);
     rer_job job = {.stage = "pictures",
-                   .from = photos->paths.count > 0 ? (double)first / (double)photos->paths.count : 0,
-                   .to = 1,
+                   .from = photos->paths.count > 0 ? RER_ROWS_MADE * (double)first / (double)photos->paths.count : 0,
+                   .to = RER_ROWS_MADE,
                    .items = (photos->paths.count - first + describer->batch - 1) / describer->batch,
                    .scratch = measured.used,
                    .work = read_batch,

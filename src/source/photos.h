@@ -41,6 +41,9 @@ typedef struct rer_made_rows {
     const rer_error *failures; /* [count] why a picture could not be read; its row is zeros. NULL: all could */
 } rer_made_rows;
 
+/* Progress when all rows are made; what is left is writing them. */
+#define RER_ROWS_MADE .97
+
 typedef rer_status rer_rows_taker(void *context, const rer_made_rows *rows, rer_error *error);
 
 /* Hands the rows from `first` on to `take`, in order. What cannot be read is an error where it is strict. */

@@ -98,8 +98,8 @@ rer_status rer_text_rows_read(const rer_texts *texts, int64_t first, rer_encoder
     rer_scratch measured = RER_MEASURE;
     (void)lay_out(&measured, &r);
     rer_job job = {.stage = "texts",
-                   .from = texts->count > 0 ? (double)first / (double)texts->count : 0,
-                   .to = 1,
+                   .from = texts->count > 0 ? RER_ROWS_MADE * (double)first / (double)texts->count : 0,
+                   .to = RER_ROWS_MADE,
                    .items = (texts->count - first + RER_TEXT_PIECE - 1) / RER_TEXT_PIECE,
                    .scratch = measured.used,
                    .work = describe_piece,

@@ -24,10 +24,10 @@ PACKAGE = os.path.dirname(os.path.dirname(onnx.__file__))
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)
 
 
-def graph(nodes, weights, outputs, shape):
+def graph(nodes, weights, outputs, shape, kind=TensorProto.FLOAT):
     """`outputs`: name -> shape."""
     made = helper.make_graph(
-        nodes, "model", [helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, shape)],
+        nodes, "model", [helper.make_tensor_value_info("pixel_values", kind, shape)],
         [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in outputs.items()],
         [numpy_helper.from_array(value, name) for name, value in weights.items()])
     model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)])
@@ -374,6 +374,10 @@ class Models(unittest.TestCase):
             nodes = [helper.make_node("Identity", ["pixel_values"], ["y"])]
             self.save_model(f"wrong{number}", graph(nodes, {}, {"y": shape}, shape), settings)
             self.assertRegex(self.rer(*embed, f"wrong{number}", code=1).stderr, "four dimensions|three channels")
+        bytes_in = graph([helper.make_node("Cast", ["pixel_values"], ["y"], to=TensorProto.FLOAT)], {}, {"y": ["batch", 3, 56, 56]},
+                         ["batch", 3, 56, 56], TensorProto.UINT8)
+        self.save_model("bytes", bytes_in, settings)
+        self.assertIn("not float32", self.rer(*embed, "bytes", code=1).stderr)
         nodes = [helper.make_node("Div", ["pixel_values", "zero"], ["z"]), helper.make_node("Flatten", ["z"], ["y"])]
         self.save_model("nan", graph(nodes, {"zero": np.zeros(1, "f4")}, {"y": ["batch", 9408]}, ["batch", 3, 56, 56]), settings)
         self.assertRegex(self.rer(*embed, "nan", code=1).stderr, r"photos/a/0\w+\.\w+: feature 0 is")

@@ -26,6 +26,7 @@ typedef struct embedding {
     float *classes; /* [names, columns] where names are given */
     int64_t classes_shape[2];
     rer_embed_summary summary;
+    const rer_progress *progress;
 } embedding;
 
 /* ---- 1. what is to be done -------------------------------------------------------------------- */
@@ -189,6 +190,18 @@ static rer_status count_rows(embedding *e, rer_error *error)
     return status;
 }
 
+/* Now and then, while rows are copied to their last place. */
+static rer_status tell(const embedding *e, int64_t row, rer_error *error)
+{
+    const rer_progress *progress = e->progress;
+    double share = RER_ROWS_MADE + (1 - RER_ROWS_MADE) * (double)row / (double)e->rows.rows;
+    if (row % 4096 != 0 || progress == NULL || progress->report == NULL)
+        return RER_OK;
+    return progress->report(progress->context, "writing", share)
+               ? rer_fail(error, RER_CANCELLED, "stopped while writing")
+               : RER_OK;
+}
+
 static void put_rows(rer_writer *writer, const void *what, int which)
 {
     const embedding *e = what;
@@ -200,7 +213,8 @@ static void put_rows(rer_writer *writer, const void *what, int which)
     rer_put_npy_header(writer, 'f', bytes / e->rows.columns, 2, shape);
     bool ok = rer_writer_ok(writer, rer_allocate(&row, bytes, 1, "a row", writer->error));
     for (int64_t i = 0; ok && i < e->rows.rows; i++) {
-        if (!e->is_row[i])
+        ok = rer_writer_ok(writer, tell(e, i, writer->error));
+        if (!ok || !e->is_row[i])
             continue;
         ok = rer_writer_ok(writer, rer_rows_file_read(&e->rows, i, row, &is_there, writer->error));
         if (ok)
@@ -349,6 +363,7 @@ rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, c
         status = prepare_all(&e, error);
     if (status == RER_OK) {
         rer_struct_give(summary, &e.summary, sizeof e.summary);
+        e.progress = progress;
         status = make_rows(&e, progress, error);
     }
     if (status == RER_OK)
