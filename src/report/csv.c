@@ -2,6 +2,8 @@
  * cell, labels as the user wrote them. */
 #include "report/report.h"
 
+#include "core/pool.h"
+
 static void put_label(rer_writer *writer, const rer_result *result, int32_t c)
 {
     rer_csv_text(writer, rer_result_class_name(result, c));
@@ -37,15 +39,74 @@ static void put_sample(rer_writer *writer, const rer_result *result, const rer_d
     rer_csv_end(writer);
 }
 
+/* Rows are written in pieces, by all threads, and put in their order. */
+enum { PIECE = 512 };
+
+typedef struct samples_job {
+    const rer_result_files *files;
+    rer_writer *writer;
+    char **text; /* [pieces] that are written and not put yet */
+} samples_job;
+
+static rer_status write_piece(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const samples_job *job = context;
+    const rer_result *result = job->files->result;
+    rer_writer *piece = scratch;
+    rer_writer_start(piece, NULL, error);
+    piece->spreadsheet_safe = job->writer->spreadsheet_safe;
+    for (int64_t row = item * PIECE; row < rer_min((item + 1) * PIECE, result->N); row++)
+        put_sample(piece, result, job->files->data, row);
+    return rer_writer_end_memory(piece, &job->text[item]);
+}
+
+static rer_status put_piece(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const samples_job *job = context;
+    (void)scratch;
+    rer_put(job->writer, job->text[item]);
+    free(job->text[item]);
+    job->text[item] = NULL;
+    if (job->writer->status != RER_OK && job->writer->error != NULL)
+        *error = *job->writer->error;
+    return job->writer->status;
+}
+
+static rer_status put_pieces(samples_job *samples, rer_error *error)
+{
+    const rer_options *options = &samples->files->result->options;
+    int64_t pieces = (samples->files->result->N + PIECE - 1) / PIECE;
+    rer_pool_settings settings = {.threads = pieces > 1 ? options->threads : 1};
+    rer_pool *pool = NULL;
+    rer_job job = {.stage = "writing",
+                   .from = 1,
+                   .to = 1,
+                   .items = pieces,
+                   .scratch = sizeof(rer_writer),
+                   .work = write_piece,
+                   .commit = put_piece,
+                   .context = samples};
+    rer_status status = rer_allocate(&samples->text, pieces, sizeof *samples->text, "rows of samples.csv", error);
+    if (status == RER_OK)
+        status = rer_pool_open(&pool, &settings, error);
+    if (status == RER_OK)
+        status = rer_pool_run(pool, &job, error);
+    for (int64_t i = 0; samples->text != NULL && i < pieces; i++) /* of what failed */
+        free(samples->text[i]);
+    free(samples->text);
+    rer_pool_close(pool);
+    return status;
+}
+
 void rer_put_samples(rer_writer *writer, const void *what, int which)
 {
-    const rer_result_files *files = what;
+    samples_job job = {.files = what, .writer = writer};
     (void)which;
-    rer_put(writer, files->data->ids.count > 0 ? "index,id," : "index,");
+    rer_put(writer, job.files->data->ids.count > 0 ? "index,id," : "index,");
     rer_put(writer, "given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,"
                     "best_other_error,suggested_label,suggestion_probability,outlier_score,is_outlier,nearest_rows\n");
-    for (int64_t row = 0; row < files->result->N && writer->status == RER_OK; row++)
-        put_sample(writer, files->result, files->data, row);
+    if (writer->status == RER_OK)
+        (void)rer_writer_ok(writer, put_pieces(&job, writer->error));
 }
 
 /* Near-duplicates group by group, by counting: order [n_duplicates]; place [groups + 1], zero at first. */
