@@ -7,7 +7,7 @@
 
 static const cli_command *const commands[] = {&analyze_command, &score_command,      &scale_command, &compare_command,
                                               &sweep_command,   &noise_command,      &bench_command, &review_command,
-                                              &apply_command,   &completions_command};
+                                              &apply_command,   &embed_command,      &completions_command};
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

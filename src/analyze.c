@@ -8,6 +8,7 @@
 #include "report/report.h"
 #include "score/score.h"
 #include "score/second_look.h"
+#include "source/texts.h"
 
 #include <sys/resource.h>
 
@@ -35,10 +36,15 @@ static void finish_summary(rer_result *result, const rer_model *model, const rer
 
 static rer_status note_pictures(rer_result *result, const rer_dataset *data, rer_error *error)
 {
-    if (data->picture[0] == 0)
-        return RER_OK;
+    rer_status status = RER_OK;
+    if (data->skipped.count > 0)
+        status = rer_result_add_note(result, error, "%lld pictures could not be read and are left out; the first: %s",
+                                     (long long)data->skipped.count, rer_text(&data->skipped, 0));
+    if (data->picture[0] == 0 || status != RER_OK)
+        return status;
     return rer_result_add_note(result, error, "the pictures went through %s; a real encoder's features would do better",
-                               data->hog ? "the built-in descriptor" : "no encoder (raw pixels)");
+                               result->options.features == RER_HOG ? "the built-in descriptor"
+                                                                   : "no encoder (raw pixels)");
 }
 
 static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer_error *error)

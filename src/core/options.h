@@ -16,6 +16,14 @@ typedef enum rer_probability {
     RER_DENSITY, /* the paper's, from the ratio alone */
 } rer_probability;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_preset {
+    RER_PRESET_NONE,
+    RER_PRESET_CLIP,
+    RER_PRESET_SIGLIP,
+    RER_PRESET_DINOV2,
+    RER_PRESET_IMAGENET,
+} rer_preset;
+typedef enum rer_embed_dtype { RER_EMBED_F16, RER_EMBED_F32 } rer_embed_dtype;
 typedef enum rer_detector_kind {
     RER_DETECT_RER,
     RER_DETECT_CONFIDENT, /* confident learning on cross-fitted logistic regression */
@@ -47,6 +55,7 @@ struct rer_options {
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
     bool drop_invalid;     /* leave out rows with NaN or Inf instead of failing */
+    bool strict;           /* a picture of a folder that cannot be read is an error, instead of left out */
     int32_t clusters[2];   /* rer_dataset_cluster: how many, or from and to; 0: none */
     bool spreadsheet_safe; /* texts in tables that look like formulas begin with an apostrophe */
     bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
@@ -99,6 +108,12 @@ struct rer_options {
 
     /* rer_compare */
     int32_t comparison; /* rer_comparison_kind */
+
+    /* rer_embed */
+    int32_t embed_dtype;   /* rer_embed_dtype, of the numbers in the file */
+    int32_t preset;        /* rer_preset: how pictures are prepared */
+    int32_t size, crop;    /* pixels on a side, 0: as the model or the preset says */
+    int32_t interpolation; /* 0: likewise; 1 + rer_filter */
 };
 
 rer_options rer_options_default(void);
