@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "core/neighbor.h"
 
 #define RER_DEVICE_INTERFACE 1             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
@@ -59,6 +60,24 @@ typedef struct rer_reduced_row {
     int32_t unused;
 } rer_reduced_row;
 
+/* Rows that ask for their nearest rows in some classes (score/near_rows.h), of those that the device keeps. */
+#define RER_DEVICE_NEAR_KEPT 10
+#define RER_DEVICE_NEAR 3
+typedef struct rer_device_near {
+    int64_t count; /* of rows that ask */
+    int32_t slots;
+    const int64_t *row;       /* [count] themselves */
+    const float *x;           /* [count, D] centred, of unit length */
+    const double *center;     /* [D] */
+    const int64_t *ask_start; /* [C + 1] of each class in ... */
+    const int64_t *asked;     /* ... query * slots + slot */
+    const int64_t *start;     /* [C + 1] of each class in ... */
+    const int32_t *witness;   /* ... the rows that may be near, ascending */
+    const uint8_t *doubted;   /* [N] */
+    rer_neighbor *list;       /* [count, slots, RER_DEVICE_NEAR_KEPT] squared distances; those that ask are filled */
+    float *trusted;           /* [count, slots, RER_DEVICE_NEAR] of rows that are not doubted, INFINITY: none */
+} rer_device_near;
+
 typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
@@ -88,6 +107,9 @@ typedef struct rer_device_plugin {
     void (*score_begin)(void *device, const rer_device_model *model);
     void (*score_add)(void *device, int slot);
     const rer_reduced_row *(*score_rows)(void *device, int slot);
+
+    /* Fills the lists; false: it has no room for that, and nothing was done. */
+    bool (*near)(void *device, const rer_device_near *near);
 } rer_device_plugin;
 
 typedef const rer_device_plugin *rer_device_entry(void);

@@ -252,10 +252,69 @@ static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_mode
     return status;
 }
 
+/* ---- near rows --------------------------------------------------------------------------- */
+
+_Static_assert(RER_DEVICE_NEAR == RER_NEAR && RER_DEVICE_NEAR_KEPT == RER_NEAR_KEPT, "lists of one length");
+
+/* The rows that may be near, by class: start [C + 1] of each in witness [N]. */
+static void list_witnesses(int64_t *start, int32_t *witness, const rer_witnesses *witnesses, const rer_run *run)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i < run->N; i++)
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, run->given[i], i))
+            start[run->given[i]]++;
+    for (int32_t c = 0; c <= run->C; c++) {
+        int64_t count = c < run->C ? start[c] : 0;
+        start[c] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < run->N; i++)
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, run->given[i], i))
+            witness[start[run->given[i]]++] = (int32_t)i;
+    for (int32_t c = run->C; c > 0; c--) /* each start has become the next one */
+        start[c] = start[c - 1];
+    start[0] = 0;
+}
+
+static rer_status find_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+{
+    const rer_device *device = run->device;
+    int64_t *ask_start = NULL, *asked = NULL, *start = NULL;
+    int32_t *witness = NULL;
+    if (!device->loaded || run->groups != NULL)
+        return rer_near_here(near, witnesses, run, error);
+    rer_room rooms[] = {RER_ROOM(ask_start, run->C + 1), RER_ROOM(asked, near->count * near->slots),
+                        RER_ROOM(start, run->C + 1), RER_ROOM(witness, run->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
+    bool done = false;
+    if (status == RER_OK) {
+        rer_near_list_asked(ask_start, asked, near, run->C);
+        list_witnesses(start, witness, witnesses, run);
+        rer_device_near on_card = {
+            .count = near->count,
+            .slots = near->slots,
+            .row = near->row,
+            .x = near->x,
+            .center = witnesses->center,
+            .ask_start = ask_start,
+            .asked = asked,
+            .start = start,
+            .witness = witness,
+            .doubted = witnesses->doubted,
+            .list = near->list,
+            .trusted = near->trusted,
+        };
+        done = device->plugin->near(device->card, &on_card);
+        status = rer_device_status(device, error);
+    }
+    RER_FREE_ALL(ask_start, asked, start, witness);
+    return status == RER_OK && !done ? rer_near_here(near, witnesses, run, error) : status;
+}
+
 const rer_passes rer_passes_device = {
     .class_sums = add_class_sums,
     .scatter = add_scatter,
     .score = score,
-    .near = rer_near_here,
+    .near = find_near,
     .reads_rows = true,
 };

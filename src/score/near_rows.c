@@ -56,16 +56,20 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
 
 /* ---- 1. a stretch ------------------------------------------------------------------------ */
 
-static bool is_witness(const near_pass *pass, int32_t class, int64_t row)
+bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int32_t class, int64_t row)
 {
-    const rer_witnesses *witnesses = pass->witnesses;
-    if (class < 0 || pass->ask_start[class] == pass->ask_start[class + 1] ||
-        (pass->run->fitted != NULL && !pass->run->fitted[row]))
+    if (class < 0 || (run->fitted != NULL && !run->fitted[row]))
         return false;
     if (witnesses->share[class] >= 1)
         return true;
-    uint64_t place = (uint64_t)(pass->run->first_row + row);
+    uint64_t place = (uint64_t)(run->first_row + row);
     return rer_random_uniform(witnesses->seed, RER_RANDOM_WITNESS, place, 0) < (double)witnesses->share[class];
+}
+
+static bool is_wanted(const near_pass *pass, int32_t class, int64_t row)
+{
+    return class >= 0 && pass->ask_start[class] < pass->ask_start[class + 1] &&
+           rer_near_is_witness(pass->witnesses, pass->run, class, row);
 }
 
 static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
@@ -77,7 +81,7 @@ static rer_status load_block(void *context, int64_t item, void *scratch, rer_err
     rer_status status = rer_block_load(block, run, pass->witnesses->normalizer, pass->first + item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         int64_t at = item * RER_BLOCK + i;
-        bool witness = is_witness(pass, block->code[i], block->first + i);
+        bool witness = is_wanted(pass, block->code[i], block->first + i);
         pass->code[at] = witness ? block->code[i] : -1;
         if (witness)
             rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D,
@@ -310,27 +314,24 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
     return status == RER_OK ? rer_pool_run(run->pool, &compare, error) : status;
 }
 
-/* Who asks for which class. */
-static void list_asking(near_pass *pass)
+void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, int32_t C)
 {
-    const rer_near *near = pass->near;
-    int64_t places = near->count * near->slots, C = pass->run->C, before = 0;
+    int64_t places = near->count * near->slots, before = 0;
+    memset(start, 0, (size_t)(C + 1) * sizeof *start);
     for (int64_t i = 0; i < places; i++)
         if (near->class[i] >= 0)
-            pass->ask_start[near->class[i]]++;
-    for (int64_t c = 0; c <= C; c++) {
-        int64_t count = c < C ? pass->ask_start[c] : 0;
-        pass->ask_start[c] = before;
+            start[near->class[i]]++;
+    for (int32_t c = 0; c <= C; c++) {
+        int64_t count = c < C ? start[c] : 0;
+        start[c] = before;
         before += count;
     }
     for (int64_t i = 0; i < places; i++)
         if (near->class[i] >= 0)
-            pass->asked[pass->ask_start[near->class[i]]++] = i;
-    for (int64_t i = 0; i < places; i++)
-        pass->bar[i] = -INFINITY;
-    for (int64_t c = C; c > 0; c--)
-        pass->ask_start[c] = pass->ask_start[c - 1];
-    pass->ask_start[0] = 0;
+            asked[start[near->class[i]]++] = i;
+    for (int32_t c = C; c > 0; c--) /* each start has become the next one */
+        start[c] = start[c - 1];
+    start[0] = 0;
 }
 
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
@@ -356,7 +357,9 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     if (status == RER_OK)
         status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.blocks * RER_BLOCK, run, .8, error);
     if (status == RER_OK)
-        list_asking(&pass);
+        rer_near_list_asked(pass.ask_start, pass.asked, near, run->C);
+    for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
+        pass.bar[i] = -INFINITY;
     for (; status == RER_OK && pass.first < all; pass.first += pass.blocks) {
         double span = .15 / (double)all;
         int64_t end = rer_min(pass.first + pass.blocks, all);

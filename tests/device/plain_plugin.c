@@ -340,6 +340,51 @@ static const rer_reduced_row *score_rows(void *handle, int slot)
     return ((plain_device *)handle)->slot[slot].reduced;
 }
 
+/* ---- near rows --------------------------------------------------------------------------- */
+
+static double distance_of(const plain_device *device, const rer_device_near *near, int64_t query, int64_t row)
+{
+    int64_t D = device->shape.D;
+    double square = 0, product = 0;
+    for (int64_t j = 0; j < D; j++) {
+        double y = device->kept.scale[row] * (double)device->kept.x[row * D + j] - near->center[j];
+        square += y * y;
+        product += y * (double)near->x[query * D + j];
+    }
+    return fmax(0, 2 - 2 * (square > 0 ? product / sqrt(square) : 0));
+}
+
+static void search_place(const plain_device *device, const rer_device_near *near, int32_t class, int64_t place)
+{
+    rer_neighbor *list = near->list + place * RER_DEVICE_NEAR_KEPT;
+    float *trusted = near->trusted + place * RER_DEVICE_NEAR;
+    int64_t query = place / near->slots;
+    for (int64_t w = near->start[class]; w < near->start[class + 1]; w++) {
+        int32_t row = near->witness[w];
+        float distance = (float)distance_of(device, near, query, row);
+        if (row == near->row[query])
+            continue;
+        (void)rer_keep_nearest(list, RER_DEVICE_NEAR_KEPT, RER_DEVICE_NEAR_KEPT, (rer_neighbor){distance, row});
+        for (int k = 0; near->doubted[row] == 0 && k < RER_DEVICE_NEAR; k++)
+            if (distance < trusted[k]) {
+                float farther = trusted[k];
+                trusted[k] = distance;
+                distance = farther;
+            }
+    }
+}
+
+static bool find_near(void *handle, const rer_device_near *near)
+{
+    plain_device *device = handle;
+    if (device->kept.x == NULL)
+        return false;
+    for (int32_t c = 0; c < device->shape.C; c++)
+        for (int64_t a = near->ask_start[c]; a < near->ask_start[c + 1]; a++)
+            search_place(device, near, c, near->asked[a]);
+    return true;
+}
+
 const rer_device_plugin *rer_device_load(void)
 {
     static const rer_device_plugin plugin = {
@@ -361,6 +406,7 @@ const rer_device_plugin *rer_device_load(void)
         .score_begin = score_begin,
         .score_add = score_add,
         .score_rows = score_rows,
+        .near = find_near,
     };
     return &plugin;
 }

@@ -298,6 +298,103 @@ static void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want
     assert_true(other <= 1);
 }
 
+/* ---- near rows --------------------------------------------------------------------------- */
+
+/* Every third row asks for two classes, its own and the next; rows of every class in file order. */
+static rer_device_near make_near(const problem *of, uint64_t seed)
+{
+    int64_t N = of->of->N, D = of->of->D, C = of->of->C, count = (N + 2) / 3, places = 2 * count;
+    rer_device_near made = {.count = count, .slots = 2};
+    int64_t *row = room(count, sizeof *row), *ask_start = room(C + 1, sizeof *ask_start);
+    int64_t *asked = room(places, sizeof *asked), *start = room(C + 1, sizeof *start), asks = 0, witnesses = 0;
+    int32_t *witness = room(N, sizeof *witness);
+    uint8_t *doubted = room(N, sizeof *doubted);
+    float *x = room(count * D, sizeof *x);
+    double *center = room(D, sizeof *center);
+    for (int64_t j = 0; j < D; j++)
+        center[j] = .1 * made_normal(&seed);
+    for (int64_t q = 0; q < count; q++) {
+        double square = 0;
+        row[q] = 3 * q;
+        for (int64_t j = 0; j < D; j++) {
+            x[q * D + j] = (float)made_normal(&seed);
+            square += (double)x[q * D + j] * (double)x[q * D + j];
+        }
+        for (int64_t j = 0; j < D; j++)
+            x[q * D + j] = (float)((double)x[q * D + j] / sqrt(square));
+    }
+    for (int64_t c = 0; c < C; c++) {
+        ask_start[c] = asks;
+        start[c] = witnesses;
+        for (int64_t q = 0; q < count; q++)
+            for (int64_t slot = 0; slot < 2; slot++)
+                if ((of->rows.code[3 * q] + slot + C) % C == c)
+                    asked[asks++] = 2 * q + slot;
+        for (int64_t i = 0; i < N; i++)
+            if (of->rows.code[i] == c)
+                witness[witnesses++] = (int32_t)i;
+    }
+    ask_start[C] = asks;
+    start[C] = witnesses;
+    for (int64_t i = 0; i < N; i++)
+        doubted[i] = made_uniform(&seed) < .3;
+    made.row = row;
+    made.ask_start = ask_start;
+    made.asked = asked;
+    made.start = start;
+    made.witness = witness;
+    made.doubted = doubted;
+    made.x = x;
+    made.center = center;
+    made.list = room(places * RER_DEVICE_NEAR_KEPT, sizeof *made.list);
+    made.trusted = room(places * RER_DEVICE_NEAR, sizeof *made.trusted);
+    return made;
+}
+
+static void run_near(const machine *on, rer_device_near *near)
+{
+    int64_t places = near->count * near->slots;
+    for (int64_t i = 0; i < places * RER_DEVICE_NEAR_KEPT; i++)
+        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
+    for (int64_t i = 0; i < places * RER_DEVICE_NEAR; i++)
+        near->trusted[i] = INFINITY;
+    assert_true(on->plugin->near(on->device, near));
+    check_well(on);
+}
+
+static void check_near(const machine *on, const machine *plain, const problem *of)
+{
+    rer_device_near a = make_near(of, 3), b = make_near(of, 3);
+    int64_t places = 2 * a.count, other = 0, known = 0;
+    normalised near = {0}, trusted = {0};
+    run_near(on, &a);
+    run_near(plain, &b);
+    for (int64_t i = 0; i < places * RER_DEVICE_NEAR_KEPT; i++) {
+        take_error(&near, (double)a.list[i].distance, (double)b.list[i].distance);
+        other += a.list[i].index != b.list[i].index;
+        known += b.list[i].index != INT32_MAX;
+    }
+    for (int64_t i = 0; i < places * RER_DEVICE_NEAR; i++)
+        take_error(&trusted, (double)a.trusted[i], (double)b.trusted[i]);
+    printf("  %-22s N %lld D %lld C %d: %.0e %.0e, %lld other rows of %lld\n", "near rows", (long long)of->of->N,
+           (long long)of->of->D, of->of->C, sqrt(near.error / fmax(near.size, 1e-300)),
+           sqrt(trusted.error / fmax(trusted.size, 1e-300)), (long long)other, (long long)known);
+    assert_true(sqrt(near.error) <= MOST * sqrt(near.size) && sqrt(trusted.error) <= MOST * sqrt(trusted.size));
+    assert_true(of->of->D < 4 || other <= known / 1000); /* in few columns many lie as near */
+    rer_neighbor *first = a.list;
+    a.list = room(places * RER_DEVICE_NEAR_KEPT, sizeof *a.list);
+    run_near(on, &a);
+    assert_memory_equal(a.list, first, (size_t)(places * RER_DEVICE_NEAR_KEPT) * sizeof *first);
+    free(first);
+    rer_device_near *all[] = {&a, &b};
+    for (int i = 0; i < 2; i++) {
+        const void *parts[] = {all[i]->row,     all[i]->x,       all[i]->center, all[i]->ask_start, all[i]->asked,
+                               all[i]->start,   all[i]->witness, all[i]->doubted, all[i]->list,     all[i]->trusted};
+        for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+            free((void *)parts[k]);
+    }
+}
+
 static void check_shape(const rer_device_plugin *plugin, const shape *of)
 {
     static const struct {
@@ -315,7 +412,7 @@ static void check_shape(const rer_device_plugin *plugin, const shape *of)
     assert_memory_equal(got.sum, again.sum, (size_t)(of->C * of->D) * sizeof(double));
     assert_memory_equal(got.scatter, again.scatter, (size_t)(of->D * of->D) * sizeof(double));
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-        rer_device_channel channel = {.weight = .3,
+        rer_device_channel channel = {.weight = 3 / (double)of->D,
                                       .edge = kinds[k].whole ? .8 * (double)of->D : 0,
                                       .sharpness = .4,
                                       .bias = made.bias,
@@ -338,6 +435,7 @@ static void check_shape(const rer_device_plugin *plugin, const shape *of)
         free(b);
         free(c);
     }
+    check_near(&on, &plain, &made);
     results *all[] = {&got, &want, &again};
     for (size_t i = 0; i < 3; i++) {
         free(all[i]->sum);

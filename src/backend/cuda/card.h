@@ -148,3 +148,4 @@ void scatter_end(void *device, double *scatter);
 void score_begin(void *device, const rer_device_model *model);
 void score_add(void *device, int slot);
 const rer_reduced_row *score_rows(void *device, int slot);
+bool near_rows(void *device, const rer_device_near *near);

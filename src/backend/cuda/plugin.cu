@@ -274,6 +274,7 @@ static const rer_device_plugin plugin = {
     RER_DEVICE_INTERFACE, RER_VERSION,   open_card,   close_card,  name_of,     failure_of,
     keeps_rows,           slot_of,       load,        sums_begin,  sums_add,    sums_end,
     scatter_begin,        scatter_add,   scatter_end, score_begin, score_add,   score_rows,
+    near_rows,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)
