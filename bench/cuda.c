@@ -172,8 +172,8 @@ static void report(const bench *b, const char *what, bool first_kept, bool kept)
         qsort(column, TURNS, sizeof *column, by_size);
         median[i] = column[TURNS / 2];
     }
-    printf("%-24s sums %.4f scatter %.4f scores %.4f all %.4f s\n", what, median[SUMS], median[SCATTER],
-           median[SCORES], median[ALL]);
+    printf("%-24s sums %.4f scatter %.4f scores %.4f all %.4f s\n", what, median[SUMS], median[SCATTER], median[SCORES],
+           median[ALL]);
 }
 
 static void open_device(bench *b, bool keeps)

@@ -63,8 +63,8 @@ const rer_device_plugin *rer_device_find(char message[RER_DEVICE_MESSAGE])
     if (plugin == NULL)
         (void)snprintf(message, RER_DEVICE_MESSAGE, "the plug-in has no %s", RER_DEVICE_ENTRY);
     else if (plugin->interface != RER_DEVICE_INTERFACE)
-        (void)snprintf(message, RER_DEVICE_MESSAGE, "the plug-in has interface %d, and %d is needed",
-                       plugin->interface, RER_DEVICE_INTERFACE);
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "the plug-in has interface %d, and %d is needed", plugin->interface,
+                       RER_DEVICE_INTERFACE);
     else if (strcmp(plugin->version, RER_VERSION) != 0)
         (void)snprintf(message, RER_DEVICE_MESSAGE, "the plug-in is of version %.40s, and this is %s", plugin->version,
                        RER_VERSION);

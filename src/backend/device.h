@@ -38,12 +38,12 @@ typedef struct rer_device_channel {
 
 /* And of class models in one metric (fit/centroid_rows.c has the letters). */
 typedef struct rer_device_model {
-    const double *mean;  /* [C + 1, D] of the classes, and what rows without one are compared from */
-    const float *root;   /* [D, D] lower triangle, NULL: the identity */
-    const float *u;      /* [C + 1, D] */
-    const float *norm;   /* [C] */
-    const float *pairs;  /* [C, C] */
-    const int64_t *n;    /* [C] */
+    const double *mean; /* [C + 1, D] of the classes, and what rows without one are compared from */
+    const float *root;  /* [D, D] lower triangle, NULL: the identity */
+    const float *u;     /* [C + 1, D] */
+    const float *norm;  /* [C] */
+    const float *pairs; /* [C, C] */
+    const int64_t *n;   /* [C] */
     double weight;
     bool left_out;                     /* each row is taken out of the model that scores it */
     const rer_device_channel *channel; /* NULL: no odds are wanted */

@@ -3,10 +3,10 @@
 
 #include "fit/centroid.h"
 
-#define STRETCH_BYTES (32 << 20)   /* of a slot's rows: enough to hide what starting a copy costs */
-#define TILE_BYTES (256 << 20)     /* of their errors under all classes */
-#define STRETCH_MOST (64 << 10)    /* rows */
-#define WIDEST 8192                /* columns: the scatter's parts grow with their square */
+#define STRETCH_BYTES (32 << 20) /* of a slot's rows: enough to hide what starting a copy costs */
+#define TILE_BYTES (256 << 20)   /* of their errors under all classes */
+#define STRETCH_MOST (64 << 10)  /* rows */
+#define WIDEST 8192              /* columns: the scatter's parts grow with their square */
 
 /* What keeps a card out of this analysis, NULL: nothing. */
 static const char *reason_against(const rer_run *run)

@@ -43,8 +43,7 @@ static rer_status read_block(void *context, int64_t item, void *memory, rer_erro
     const rer_run *run = pass->run;
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     int64_t at = item * RER_BLOCK;
-    rer_block block = {
-        .x = pass->rows.x + at * run->D, .scale = pass->rows.scale + at, .code = pass->rows.code + at};
+    rer_block block = {.x = pass->rows.x + at * run->D, .scale = pass->rows.scale + at, .code = pass->rows.code + at};
     block.square = lay_out(run, &scratch, &block.reading);
     return rer_block_read(&block, run, pass->normalizer, pass->first / RER_BLOCK + item, error);
 }
@@ -105,9 +104,9 @@ static rer_status take_scores(const device_pass *pass, int slot, int64_t first, 
         .to = progress_at(pass, first + count),
     };
     rer_status status = rer_device_status(device, error);
-    return status == RER_OK ? rer_score_reduced(pass->scores, pass->ratios, &stretch, pass->model, pass->run,
-                                                pass->left_out, error)
-                            : status;
+    return status == RER_OK
+               ? rer_score_reduced(pass->scores, pass->ratios, &stretch, pass->model, pass->run, pass->left_out, error)
+               : status;
 }
 
 /* The card works on the stretch of one slot while the CPU reads, or takes in, that of the other. */
@@ -177,12 +176,8 @@ static rer_status add_scatter(double *scatter, rer_row_sample *sample, const rer
     rer_status status = sample != NULL ? rer_row_sample_read(sample, normalizer, run, error) : RER_OK;
     if (status != RER_OK || scatter == NULL)
         return status;
-    device_pass pass = {.run = run,
-                        .normalizer = normalizer,
-                        .add = plugin->scatter_add,
-                        .stage = "fitting",
-                        .from = .15,
-                        .to = .45};
+    device_pass pass = {
+        .run = run, .normalizer = normalizer, .add = plugin->scatter_add, .stage = "fitting", .from = .15, .to = .45};
     plugin->scatter_begin(device->card, moments->mean, FAR_ROW * moments->spread);
     status = run_pass(&pass, error);
     plugin->scatter_end(device->card, scatter);

@@ -14,10 +14,10 @@ typedef struct score_pass {
     const rer_run *run;
     bool left_out;
     rer_scores *scores;
-    rer_ratio_sums *sums;   /* of all rows, or NULL */
-    rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
-    rer_output *errors;     /* NULL: not wanted */
-    float *log_n;           /* [C] */
+    rer_ratio_sums *sums;             /* of all rows, or NULL */
+    rer_ratio_sums *blocks;           /* [blocks] of each block, or NULL */
+    rer_output *errors;               /* NULL: not wanted */
+    float *log_n;                     /* [C] */
     const rer_score_stretch *stretch; /* whose errors are there, NULL: all are made here */
 } score_pass;
 
@@ -207,8 +207,8 @@ static rer_status take_errors(const score_pass *pass, score_scratch *parts, int6
     rer_block *block = &parts->block;
     int64_t again[RER_BLOCK], first = pass->stretch->first + item * RER_BLOCK;
     int64_t count = rer_min(RER_BLOCK, pass->stretch->count - item * RER_BLOCK);
-    *block = (rer_block){.x = block->x, .scale = block->scale, .code = block->code, .row = again,
-                         .reading = block->reading};
+    *block =
+        (rer_block){.x = block->x, .scale = block->scale, .code = block->code, .row = again, .reading = block->reading};
     for (int64_t i = 0; i < count; i++)
         if (rows[i].again != 0)
             again[block->count++] = first + i;
@@ -221,8 +221,7 @@ static rer_status take_errors(const score_pass *pass, score_scratch *parts, int6
         parts->errors[i] = is_made      ? parts->errors[made]
                            : is_invalid ? rer_row_errors_none()
                                         : (rer_row_errors){rows[i].nearest, rows[i].own};
-        parts->state[i] =
-            is_made ? parts->state[made] : (rer_channel_state){rows[i].sums, rows[i].odds, rows[i].score};
+        parts->state[i] = is_made ? parts->state[made] : (rer_channel_state){rows[i].sums, rows[i].odds, rows[i].score};
         made -= is_made;
         block->code[i] = is_invalid ? RER_INVALID_ROW : run->given[first + i];
     }
@@ -238,8 +237,8 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     score_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
-    rer_status status = pass->stretch != NULL ? take_errors(pass, parts, item, error)
-                                              : make_errors(pass, parts, item, error);
+    rer_status status =
+        pass->stretch != NULL ? take_errors(pass, parts, item, error) : make_errors(pass, parts, item, error);
     for (int64_t i = 0; status == RER_OK && i < parts->block.count; i++)
         status = keep_row(pass, parts, i, error);
     return status;

@@ -89,7 +89,8 @@ static void close_plain(void *handle)
         free(device->slot[i].reduced);
     }
     free_rows(&device->kept);
-    double *made[] = {device->sum, device->square, device->mean, device->scatter, device->root, device->u, device->work};
+    double *made[] = {device->sum,  device->square, device->mean, device->scatter,
+                      device->root, device->u,      device->work};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         free(made[i]);
     free(device);
@@ -125,8 +126,8 @@ static void load(void *handle, int which, int64_t first, int64_t count, bool kep
     slot->now = slot->rows;
     slot->count = count;
     if (device->kept.x != NULL) {
-        slot->now = (rer_device_rows){device->kept.x + first * D, device->kept.scale + first,
-                                      device->kept.code + first};
+        slot->now =
+            (rer_device_rows){device->kept.x + first * D, device->kept.scale + first, device->kept.code + first};
         if (!kept) {
             memcpy(slot->now.x, slot->rows.x, (size_t)(count * D) * sizeof(float));
             memcpy(slot->now.scale, slot->rows.scale, (size_t)count * sizeof(double));

@@ -1,13 +1,13 @@
 /* The nearest rows of a class to those that ask for it. A block has TILE of those: it multiplies them with the class's
  * rows, TILE at a time, and then a thread each offers the products to its row's lists, in the order of the rows: the
  * same bits each time. Rows are centred and scaled as they are read. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #include <cmath>
 
 #define TILE 64
-#define DEEP 16    /* columns at a time */
-#define EACH 4     /* by as many: the products of a thread */
+#define DEEP 16 /* columns at a time */
+#define EACH 4  /* by as many: the products of a thread */
 #define THREADS 256
 #define WARP 32
 
@@ -218,8 +218,8 @@ bool near_rows(void *device, const rer_device_near *near)
     bool fits = !moment.failed;
     if (fits) {
         search(card, &of, factor, witnesses, n_items);
-        CHECK(card, cudaMemcpy(near->list, list, (size_t)(places * RER_DEVICE_NEAR_KEPT) * sizeof *list,
-                               cudaMemcpyDefault));
+        CHECK(card,
+              cudaMemcpy(near->list, list, (size_t)(places * RER_DEVICE_NEAR_KEPT) * sizeof *list, cudaMemcpyDefault));
         CHECK(card, cudaMemcpy(near->trusted, trusted, (size_t)(places * RER_DEVICE_NEAR) * sizeof *trusted,
                                cudaMemcpyDefault));
     }

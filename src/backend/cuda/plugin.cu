@@ -1,5 +1,5 @@
 /* The plug-in: opens a card, gives it its memory, and moves rows to it. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #include <rer.h>
 
@@ -271,9 +271,24 @@ static void load(void *device, int which, int64_t first, int64_t count, bool kep
 }
 
 static const rer_device_plugin plugin = {
-    RER_DEVICE_INTERFACE, RER_VERSION,   open_card,   close_card,  name_of,     failure_of,
-    keeps_rows,           slot_of,       load,        sums_begin,  sums_add,    sums_end,
-    scatter_begin,        scatter_add,   scatter_end, score_begin, score_add,   score_rows,
+    RER_DEVICE_INTERFACE,
+    RER_VERSION,
+    open_card,
+    close_card,
+    name_of,
+    failure_of,
+    keeps_rows,
+    slot_of,
+    load,
+    sums_begin,
+    sums_add,
+    sums_end,
+    scatter_begin,
+    scatter_add,
+    scatter_end,
+    score_begin,
+    score_add,
+    score_rows,
     near_rows,
 };
 

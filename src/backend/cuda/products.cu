@@ -1,5 +1,5 @@
 /* Dense products of rows, and the operands that they take. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #define THREADS 128
 
@@ -8,16 +8,14 @@ void multiply(Card *card, float *out, int64_t stride, const float *a, const floa
     float one = 1, zero = 0;
     int k = (int)(card->parts * card->width);
     cublasComputeType_t type = card->parts == 1 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
-    if (is_well(card) &&
-        cublasGemmEx(card->products, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)rows, k, &one, b, CUDA_R_32F, k, a,
-                     CUDA_R_32F, k, &zero, out, CUDA_R_32F, (int)stride, type, CUBLAS_GEMM_DEFAULT)
-            != CUBLAS_STATUS_SUCCESS)
+    if (is_well(card) && cublasGemmEx(card->products, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)rows, k, &one, b,
+                                      CUDA_R_32F, k, a, CUDA_R_32F, k, &zero, out, CUDA_R_32F, (int)stride, type,
+                                      CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
         fail(card, "cublasGemmEx", "a product failed");
 }
 
 /* One block a row. */
-static __global__ void right_operand(float *to, const float *x, int64_t rows, int64_t columns, int64_t width,
-                                     int parts)
+static __global__ void right_operand(float *to, const float *x, int64_t rows, int64_t columns, int64_t width, int parts)
 {
     int64_t i = blockIdx.x;
     float *row = to + i * parts * width;
@@ -99,9 +97,9 @@ static __global__ void residuals(Residuals to)
 
 void make_residuals(Card *card, const Slot *slot, int64_t padded, bool all, bool far, float *plain)
 {
-    Residuals to = {slot->rows,     card->mean,  slot->count, card->shape.D,
-                    card->width,    card->shape.C, card->parts, all,
-                    card->far,      far ? card->far_rows : NULL, card->operand, plain};
+    Residuals to = {slot->rows,    card->mean,  slot->count, card->shape.D, card->width,
+                    card->shape.C, card->parts, all,         card->far,     far ? card->far_rows : NULL,
+                    card->operand, plain};
     if (!is_well(card))
         return;
     residuals<<<(unsigned)padded, THREADS, 0, card->compute>>>(to);

@@ -1,6 +1,6 @@
 /* The scatter: products of PRODUCT_ROWS residuals in float, their sums in double. A row so far that its float products
  * would drown the others is added in double. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #define THREADS 256
 #define SCAN 1024
@@ -17,8 +17,8 @@ void scatter_begin(void *device, const double *mean, double far)
     size_t bytes = (size_t)(card->shape.C * card->shape.D) * sizeof(double);
     card->far = far;
     CHECK(card, cudaMemcpyAsync(card->mean, mean, bytes, cudaMemcpyDefault, card->compute));
-    CHECK(card, cudaMemsetAsync(card->scatter, 0, (size_t)(card->width * columns(card)) * sizeof(double),
-                                card->compute));
+    CHECK(card,
+          cudaMemsetAsync(card->scatter, 0, (size_t)(card->width * columns(card)) * sizeof(double), card->compute));
     CHECK(card, cudaStreamSynchronize(card->compute));
 }
 
@@ -91,9 +91,8 @@ static void multiply_batches(Card *card, int n)
     if (is_well(card) &&
         cublasGemmStridedBatchedEx(card->products, CUBLAS_OP_N, CUBLAS_OP_T, wide, width, PRODUCT_ROWS, &one,
                                    card->operand, CUDA_R_32F, stride, (int64_t)PRODUCT_ROWS * stride, card->operand,
-                                   CUDA_R_32F, stride, (int64_t)PRODUCT_ROWS * stride, &zero, card->batches,
-                                   CUDA_R_32F, wide, (int64_t)width * wide, n, type, CUBLAS_GEMM_DEFAULT)
-            != CUBLAS_STATUS_SUCCESS)
+                                   CUDA_R_32F, stride, (int64_t)PRODUCT_ROWS * stride, &zero, card->batches, CUDA_R_32F,
+                                   wide, (int64_t)width * wide, n, type, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
         fail(card, "cublasGemmStridedBatchedEx", "a product failed");
 }
 

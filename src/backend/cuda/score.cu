@@ -1,13 +1,13 @@
 /* Scores: T = residual root', then T u' for all classes, and a warp reduces a row's products to its errors, its nearest
  * classes and the channel's sums: fit/centroid_rows.c, score/reduce.c and channel/channel.c have the letters. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #include <cmath>
 #include <cstring>
 
 #define WARP 32
-#define ROWS 4           /* of a block, a warp each */
-#define DEEPEST (-1e4f)  /* as in backend/cpu/kernels_channel.c */
+#define ROWS 4          /* of a block, a warp each */
+#define DEEPEST (-1e4f) /* as in backend/cpu/kernels_channel.c */
 #define MOST_CERTAIN 700.0
 
 template <typename T> static void put(Card *card, T *to, const T *from, int64_t count)
@@ -283,8 +283,18 @@ void score_add(void *device, int which)
         multiply(card, card->t, card->width, card->operand, card->root, count, card->width);
     if (!is_well(card))
         return;
-    Terms terms = {card->t,     card->u, card->has_root ? card->operand : NULL, card->terms, slot->rows.code, card->n, count,
-                   card->width, card->shape.C, card->parts, card->model.weight, card->model.left_out};
+    Terms terms = {card->t,
+                   card->u,
+                   card->has_root ? card->operand : NULL,
+                   card->terms,
+                   slot->rows.code,
+                   card->n,
+                   count,
+                   card->width,
+                   card->shape.C,
+                   card->parts,
+                   card->model.weight,
+                   card->model.left_out};
     make_terms<<<blocks_for(count, ROWS), ROWS * WARP, 0, card->compute>>>(terms);
     LAUNCHED(card);
     multiply(card, card->h, C, card->operand, card->u_operand, count, C);

@@ -1,6 +1,6 @@
 /* Class sums: the host sorts a stretch's rows by class and cuts each class into pieces; a block sums up some columns of
  * a piece, and then a thread adds a class's pieces, one after the other: the same bits each time. */
-#include "backend/cuda/card.h"
+#include "backend/cuda/card.cuh"
 
 #define THREADS 128
 

@@ -58,18 +58,18 @@ struct Card {
     Rows kept;
     int32_t *kept_code; /* on the host */
     Slot slots[RER_DEVICE_SLOTS];
-    double *sum, *square;                   /* [C, D] */
-    double *piece_sums;                     /* [pieces, 2, D] */
-    double *mean;                           /* [C + 1, D] */
-    float *operand;                         /* [rows, parts width] */
-    float *batches;                         /* [rows / PRODUCT_ROWS, width, 2 width] */
-    double *scatter;                        /* [width, 2 width] hi hi' and hi lo'; width columns where parts is 1 */
+    double *sum, *square; /* [C, D] */
+    double *piece_sums;   /* [pieces, 2, D] */
+    double *mean;         /* [C + 1, D] */
+    float *operand;       /* [rows, parts width] */
+    float *batches;       /* [rows / PRODUCT_ROWS, width, 2 width] */
+    double *scatter;      /* [width, 2 width] hi hi' and hi lo'; width columns where parts is 1 */
     double far;
-    int32_t *far_rows, *n_far;              /* [rows], [1] */
-    float *t;                               /* [rows, width] */
-    float *h;                               /* [rows, C] */
-    float4 *terms;                          /* [rows] own, h_own, gain, own error */
-    float *root, *u, *u_operand;            /* [width, parts width], [C + 1, width], [C, parts width] */
+    int32_t *far_rows, *n_far;   /* [rows], [1] */
+    float *t;                    /* [rows, width] */
+    float *h;                    /* [rows, C] */
+    float4 *terms;               /* [rows] own, h_own, gain, own error */
+    float *root, *u, *u_operand; /* [width, parts width], [C + 1, width], [C, parts width] */
     float *norm, *pairs, *bias, *rates;
     int64_t *n;
     rer_device_model model; /* of the scoring: flags and numbers */
