@@ -25,13 +25,18 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
+static bool has_clusters(const cli_job *job)
+{
+    return !option_is(job->arguments, "clusters", "0");
+}
+
 static void print_size(const cli_job *job)
 {
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32];
     int64_t shape[3];
     say("%s sample%s, ", grouped(number, summary->n_samples), plural(summary->n_samples));
-    say("%s classes, ", grouped(number, summary->n_classes));
+    say("%s %s, ", grouped(number, summary->n_classes), has_clusters(job) ? "clusters" : "classes");
     say("%s feature%s", grouped(number, summary->n_features), plural(summary->n_features));
     if (rer_dataset_is_pictures(job->data, shape))
         say(" of pictures");
@@ -51,12 +56,21 @@ static int64_t labels_of(const rer_summary *summary, double share)
     return isnan(share) ? 0 : llround(share * (double)summary->chi_all.n);
 }
 
-static void print_findings(const cli_job *job)
+/* What --clusters made are no one's mistakes. */
+static void say_clusters(const rer_summary *summary, int64_t doubtful)
 {
-    const rer_summary *summary = rer_result_summary(job->result);
     char number[32];
-    int64_t wrong = labels_of(summary, summary->noise_rate), low = labels_of(summary, summary->noise_low);
-    paint(BOLD);
+    if (doubtful == 0)
+        say("Hardly any sample lies between two clusters");
+    else
+        say("About %s sample%s may belong to another cluster (%.1f %%)", grouped(number, doubtful), plural(doubtful),
+            100 * summary->noise_rate);
+}
+
+static void say_labels(const rer_summary *summary, int64_t wrong)
+{
+    char number[32];
+    int64_t low = labels_of(summary, summary->noise_low);
     if (wrong == 0)
         say("Hardly any label looks wrong");
     else if (isnan(summary->noise_low))
@@ -69,11 +83,19 @@ static void print_findings(const cli_job *job)
         say(low > 0 ? "%s" : "Up to %s labels may be wrong", grouped(number, labels_of(summary, summary->noise_high)));
         say(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
     }
+}
+
+static void print_findings(const cli_job *job)
+{
+    const rer_summary *summary = rer_result_summary(job->result);
+    int64_t wrong = labels_of(summary, summary->noise_rate);
+    paint(BOLD);
+    (has_clusters(job) ? say_clusters : say_labels)(summary, wrong);
     say(".\n");
     paint(PLAIN);
     if (!isnan(summary->chi))
-        say("Difficulty %.3f of 1 (chi %.3f); the nearest class is not the given one for %.1f %%.\n",
-            summary->difficulty, summary->chi, 100 * summary->error_rate);
+        say("Difficulty %.3f of 1: %.1f %% lie nearest to another %s (chi %.3f: own over other distance).\n",
+            summary->difficulty, 100 * summary->error_rate, has_clusters(job) ? "cluster" : "class", summary->chi);
 }
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual" */
@@ -168,7 +190,8 @@ static void print_budgets(const cli_job *job)
         say("Start with the %s flagged", grouped(number, summary->n_issues));
         if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
             say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-        say(": about %s are wrong; of", grouped(wrong, llround(summary->expected_wrong)));
+        say(has_clusters(job) ? ": about %s are of another cluster; of" : ": about %s are wrong; of",
+            grouped(wrong, llround(summary->expected_wrong)));
     } else {
         say("None is flagged; of");
     }
@@ -218,10 +241,23 @@ static void print_suspect(const suspect_table *table, const suspect_line *line)
     say("%*s  %s\n", table->wrong, line->wrong, line->why);
 }
 
+/* How many of the suspects are worth a line: the flagged, those that may be wrong, and a few in any case. */
+static int64_t count_worth(const cli_job *job, const int64_t *rows, int64_t count)
+{
+    enum { FEW = 3 };
+    for (; count > FEW; count--) {
+        rer_sample sample = {.size = sizeof sample};
+        (void)rer_result_sample(&sample, job->result, rows[count - 1], NULL);
+        if (sample.is_issue || !(sample.mistakenness < .05))
+            break;
+    }
+    return count;
+}
+
 static void print_suspects(const cli_job *job)
 {
     suspect_table table = {0};
-    table.count = rer_result_suspects(job->result, SUSPECTS, table.rows);
+    table.count = count_worth(job, table.rows, rer_result_suspects(job->result, SUSPECTS, table.rows));
     if (table.count == 0)
         return;
     table.title = rer_dataset_id(job->data, table.rows[0]) != NULL ? "id" : "row";
@@ -257,18 +293,25 @@ static int find_hardest(const cli_job *job, int32_t hardest[HARDEST])
     return count;
 }
 
+/* Once is chance. */
+static bool is_often(const rer_pair *pair)
+{
+    return pair != NULL && pair->a_as_b + pair->b_as_a > 1;
+}
+
 static void print_classes(const cli_job *job)
 {
     int32_t hardest[HARDEST];
     int n_hardest = find_hardest(job, hardest), n_pairs = 0, half_width = terminal_width(STDOUT_FILENO) / 2;
     int name = (half_width - 12) / 2; /* of a pair; " / " and the count take 12 */
-    while (n_pairs < PAIRS && rer_result_pair(job->result, n_pairs) != NULL)
+    while (n_pairs < PAIRS && is_often(rer_result_pair(job->result, n_pairs)))
         n_pairs++;
     if (n_hardest == 0)
         return;
     say("\n  ");
     paint(DIM);
-    print_padded("hardest classes", half_width - 2);
+    const char *hardest_title = has_clusters(job) ? "least clear clusters" : "hardest classes";
+    print_padded(hardest_title, n_pairs > 0 ? half_width - 2 : text_width(hardest_title));
     say("%s\n", n_pairs > 0 ? "most confused pairs" : "");
     paint(PLAIN);
     for (int i = 0; i < n_hardest || i < n_pairs; i++) {

@@ -38,4 +38,4 @@ add_custom_command(OUTPUT ${RER_CUDA_PLUGIN} DEPENDS ${objects} VERBATIM
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/lib
                    COMMAND ${RER_NVCC} -shared -o ${RER_CUDA_PLUGIN} ${objects} -lcublas)
 add_custom_target(rer_cuda ALL DEPENDS ${RER_CUDA_PLUGIN})
-install(PROGRAMS ${RER_CUDA_PLUGIN} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda)
+install(PROGRAMS ${RER_CUDA_PLUGIN} DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)

@@ -10,6 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 build=$(realpath -m "${BUILD:-build}")
 jobs=${JOBS:-$(nproc)}
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja} CMAKE_BUILD_PARALLEL_LEVEL=$jobs
+! command -v ccache >/dev/null || export CMAKE_C_COMPILER_LAUNCHER=ccache
 kinds=" ${*:-test} "
 wants() { [[ $kinds == *" $1 "* ]]; }
 
@@ -29,7 +30,7 @@ if wants slow; then
     not_now=none
     longer=(--repeat until-fail:12) # each run starts from what the one before has found
 fi
-excluded="$excluded|$not_now"
+excluded="$excluded|$not_now|cuda"
 
 packages=(build demo test)
 ! wants deep || packages+=(test-deep)
@@ -75,7 +76,7 @@ if wants deep; then
     targets=() # clang-tidy needs no build
     suite lint "$build" "$excluded" -L '^lint$' -- "${module[@]}"
     targets=(all)
-    suite asan "$build/asan" "once|$excluded" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    suite asan "$build/asan" "once|$excluded" -E '\.threads$' -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
     # ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
     ! setarch -R true 2>/dev/null || run=(setarch -R)
     mapfile -t targets < <(cd tests && find ./* -name test_threads.c -o -name test_pool.c |
@@ -111,4 +112,5 @@ fi
 if wants test && ! wants slow; then
     echo "Left to make test-all: $(names "$build" -L '^slow$')"
 fi
+! wants test || echo "Left to make test-cuda: $(names "$build" -L '^cuda$')"
 python3 scripts/count_tests.py "$results" "${unrun[@]}"

@@ -36,7 +36,8 @@ def _in_their_type(y: Any, before: Array, after: Array) -> Any:
     if own.dtype.kind == "O":
         labels = own.reshape(-1).copy()
         known = {key: value for key, value in zip(before.tolist(), labels.tolist(), strict=True)}
-        labels[rows] = [known.get(value) for value in after[rows].tolist()]
+        lost = ("", -1)
+        labels[rows] = [known.get(v, None if v in lost or v != v else v) for v in after[rows].tolist()]  # or a new one
     elif own.dtype.kind == "b":
         labels = after.astype(bool) if (after[rows] <= 1).all() else np.where(after > 1, None, after == 1)
     if hasattr(y, "index") and hasattr(y, "iloc"):  # a pandas.Series

@@ -145,6 +145,8 @@ typedef struct rer_kernels {
     /* Direct |T + U_own - U_k|^2 and T.(T + U_own - U_k) where the expansion has lost digits. */
     void (*direct_f32)(const float *t, const float *u_own, const float *u_k, int64_t n, double *d2, double *g);
     void (*direct_f64)(const double *t, const double *u_own, const double *u_k, int64_t n, double *d2, double *g);
+    /* INFINITY where there is none */
+    float (*smallest)(const float *x, int64_t n);
     /* Takes the squared errors of classes first_class..+n of a row into `nearest`; the class
      * `skip` (if among them) takes part in the sum, not in the search. */
     void (*find_nearest)(rer_nearest *nearest, float *d2, int32_t first_class, int32_t n, int32_t skip);

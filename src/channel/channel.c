@@ -84,16 +84,14 @@ rer_channel_state rer_channel_begin(void)
 
 /* What a row shows beyond the oddest of the sampled ones is worth no more than at their edge: a row that is like
  * nothing else is not certainly anything. */
-static float weight_of(const rer_channel *channel, const float *value, int j, int32_t classes)
+static float weight_of(const rer_channel *channel, const float *value, int j, int32_t classes,
+                       const rer_kernels *kernels)
 {
     double weight = channel->weight[j];
     if (classes != channel->C || !(channel->edge[j] > 0))
         return (float)weight;
-    float least = INFINITY;
-#pragma omp simd reduction(min : least)
-    for (int32_t k = 0; k < classes; k++)
-        least = value[k] < least ? value[k] : least;
-    return (float)((double)least > channel->edge[j] ? weight * channel->edge[j] / (double)least : weight);
+    double least = (double)kernels->smallest(value, classes);
+    return (float)(least > channel->edge[j] ? weight * channel->edge[j] / least : weight);
 }
 
 /* Sums of two sets of classes. */
@@ -118,7 +116,7 @@ void rer_channel_take(rer_channel_state *state, const rer_channel *channel, cons
     rer_channel_evidence evidence = {0};
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)
         if (channel->weight[j] > 0 && value[j] != NULL) {
-            evidence.weight[evidence.count] = weight_of(channel, value[j], j, classes);
+            evidence.weight[evidence.count] = weight_of(channel, value[j], j, classes, kernels);
             evidence.value[evidence.count++] = value[j];
         }
     kernels->channel->scores(z, channel->bias + first, &evidence, classes);

@@ -38,14 +38,33 @@ void rer_manifest_put(rer_writer *writer, const char *command, const rer_manifes
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
+/* What jansson reads from: json_loadfd would take a failed read for the end. */
+typedef struct json_input {
+    int fd, cause; /* errno of a failure */
+} json_input;
+
+static size_t read_some(void *buffer, size_t length, void *context)
+{
+    json_input *input = context;
+    ssize_t got = read(input->fd, buffer, length);
+    if (got >= 0)
+        return (size_t)got;
+    input->cause = errno;
+    return (size_t)-1;
+}
+
 static rer_status parse(json_t **manifest, int fd, const char *path, rer_error *error)
 {
     struct stat found;
     json_error_t cause = {.text = "too large, or no regular file"};
+    json_input input = {.fd = fd};
     bool usable = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_size <= SIZE_MOST;
-    *manifest = usable ? json_loadfd(fd, 0, &cause) : NULL;
+    *manifest = usable ? json_load_callback(read_some, &input, 0, &cause) : NULL;
     if (*manifest != NULL)
         return RER_OK;
+    errno = input.cause;
+    if (input.cause != 0)
+        return rer_fail_errno(error, "%s: cannot be read", path);
     if (usable && json_error_code(&cause) == json_error_out_of_memory)
         return rer_fail(error, RER_SYSTEM, "out of memory: %s", path);
     return rer_fail(error, RER_BAD_INPUT, "%s: is no manifest of rer: %s", path, cause.text);

@@ -35,7 +35,7 @@ static const rer_option_row table[] = {
      OPTION_SIZE, AT(memory), 0, 9e15},
     {{"device", "cpu|cuda|cuda:N|auto", "cpu", "who goes over the rows; auto: a card where one can be used", false, "rer analyze"},
      OPTION_DEVICE, AT(device), 0, 255},
-    {{"device-memory", "BYTES", "0", "cap on the card's memory; 0: what is free", false, "rer analyze"},
+    {{"device-memory", "BYTES", "0", "cap on the card's memory; 0: what is free", false, "rer analyze cuda"},
      OPTION_SIZE, AT(device_memory), 0, 9e15},
     {{"seed", "N", "0", "of everything random", false, NULL}, OPTION_WHOLE, AT(seed), 0, 9e15},
     {{"folds", "N", "5", "own errors from fits without the sample's fold; 1: in-sample", false, "subspace autoencoder"},

@@ -256,7 +256,7 @@ static void list_witnesses(int64_t *start, int32_t *witness, const rer_witnesses
 {
     int64_t before = 0;
     for (int64_t i = 0; i < run->N; i++)
-        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, run->given[i], i))
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, i))
             start[run->given[i]]++;
     for (int32_t c = 0; c <= run->C; c++) {
         int64_t count = c < run->C ? start[c] : 0;
@@ -264,7 +264,7 @@ static void list_witnesses(int64_t *start, int32_t *witness, const rer_witnesses
         before += count;
     }
     for (int64_t i = 0; i < run->N; i++)
-        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, run->given[i], i))
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, i))
             witness[start[run->given[i]]++] = (int32_t)i;
     for (int32_t c = run->C; c > 0; c--) /* each start has become the next one */
         start[c] = start[c - 1];

@@ -38,14 +38,15 @@ static const int decision_columns[] = {INDEX, GIVEN, DECISION, NEW_LABEL, CHECKS
 static const int sample_columns[] = {INDEX, GIVEN, MISTAKENNESS, SCORE, ISSUE, SUGGESTED, SUGGESTION, -1};
 
 typedef struct application {
-    const char *table; /* its file */
+    const char *table, *out; /* its file, and that of the labels; out NULL: weights */
     rer_label_file file;
     uint64_t checksum;
     named_class *classes; /* [C] sorted by how the table names them */
     double automatic;     /* RER_OFF: decisions */
-    int32_t *codes;       /* [N] what the labels become */
-    float *weights;       /* [N] */
-    uint8_t *seen;        /* [N] rows that the table had */
+    int32_t *codes;       /* [N] what the labels become: a class, -1 or C + a new one */
+    rer_texts_builder added;
+    float *weights; /* [N] */
+    uint8_t *seen;  /* [N] rows that the table had */
     rer_apply_summary summary;
     /* while the table is read */
     int64_t line, place[N_COLUMNS]; /* column of the table, -1: none */
@@ -114,30 +115,61 @@ static rer_status check_checksum(const application *a, const char *text, rer_err
                     a->table, text, a->file.labels.source, own);
 }
 
+/* The number of a label that no row has had. */
+static rer_status add_class(application *a, int32_t *code, const char *label, rer_error *error)
+{
+    int64_t k = 0;
+    while (k < a->added.texts.count && strcmp(rer_text(&a->added.texts, k), label) != 0)
+        k++;
+    *code = a->file.labels.C + (int32_t)k;
+    if (k < a->added.texts.count)
+        return RER_OK;
+    if (label[0] == 0)
+        return fail_at(a, error, "a new label has a name, not", label);
+    if (a->out != NULL && !rer_label_file_takes(a->out, &a->file, label))
+        return fail_at(a, error, "the labels are numbers; write texts (--out y_clean.csv), or name a number, not",
+                       label);
+    return rer_texts_add(&a->added, label, (int64_t)strlen(label), error);
+}
+
+static rer_status find_new_label(application *a, int32_t *code, bool may_be_new, rer_error *error)
+{
+    const char *label = a->cell[NEW_LABEL];
+    const named_class *class = find_class(a, label);
+    if (class == NULL && may_be_new)
+        return add_class(a, code, label, error);
+    if (class == NULL)
+        return fail_at(a, error, "the labels have no class (a decision 'new' makes one)", label);
+    *code = class->c;
+    return RER_OK;
+}
+
 static rer_status take_decision(application *a, int64_t row, rer_error *error)
 {
-    const char *decision = a->cell[DECISION], *label = a->cell[NEW_LABEL];
-    bool keeps = strcmp(decision, "keep") == 0, drops = strcmp(decision, "drop") == 0;
-    bool changes = strcmp(decision, "fix") == 0 || strcmp(decision, "choose") == 0;
-    bool is_open = strcmp(decision, "unsure") == 0;
+    typedef enum meaning { OPEN, KEEP, DROP, CHANGE, ADD, UNKNOWN } meaning;
+    static const struct {
+        const char *name;
+        meaning meaning;
+    } decisions[] = {{"keep", KEEP}, {"fix", CHANGE}, {"choose", CHANGE}, {"new", ADD},
+                     {"drop", DROP}, {"none", DROP},  {"unsure", OPEN},   {NULL, UNKNOWN}};
+    int32_t code = a->codes[row];
+    int i = 0;
+    while (decisions[i].name != NULL && strcmp(decisions[i].name, a->cell[DECISION]) != 0)
+        i++;
+    meaning what = decisions[i].meaning;
     rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
-    if (status != RER_OK)
+    if (status == RER_OK && what == UNKNOWN)
+        status =
+            fail_at(a, error, "a decision is keep, fix, choose, new, drop, none or unsure, not", a->cell[DECISION]);
+    if (status == RER_OK && (what == CHANGE || what == ADD))
+        status = find_new_label(a, &code, what == ADD, error);
+    if (status != RER_OK || what == OPEN)
         return status;
-    if (is_open)
-        return RER_OK;
-    if (!keeps && !drops && !changes)
-        return fail_at(a, error, "a decision is keep, fix, choose, drop or unsure, not", decision);
-    const named_class *class = changes ? find_class(a, label) : NULL;
-    if (changes && class == NULL)
-        return fail_at(a, error, "the labels have no class", label);
-    a->summary.n_kept += keeps;
-    a->summary.n_dropped += drops;
-    a->summary.n_changed += changes;
-    if (drops)
-        a->codes[row] = -1;
-    else if (changes)
-        a->codes[row] = class->c;
-    a->weights[row] = keeps ? 1 : 0;
+    a->summary.n_kept += what == KEEP;
+    a->summary.n_dropped += what == DROP;
+    a->summary.n_changed += what == CHANGE || what == ADD;
+    a->codes[row] = what == DROP ? -1 : code;
+    a->weights[row] = what == KEEP ? 1 : 0;
     return RER_OK;
 }
 
@@ -331,6 +363,7 @@ static rer_status check_files(const rer_apply_files *files, rer_error *error)
 static void free_application(application *a)
 {
     rer_label_file_free(&a->file);
+    rer_texts_free(&a->added.texts);
     RER_FREE_ALL(a->classes, a->codes, a->weights, a->seen);
     for (int k = 0; k < N_COLUMNS; k++)
         free(a->cell[k]);
@@ -339,7 +372,7 @@ static void free_application(application *a)
 static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
                         rer_error *error)
 {
-    application a = {.automatic = options->automatic, .file = {.array = {.fd = -1}}};
+    application a = {.automatic = options->automatic, .file = {.array = {.fd = -1}}, .out = files->out};
     char *samples = NULL;
     bool is_automatic = options->automatic != RER_OFF;
     rer_status status = check_files(files, error);
@@ -356,7 +389,7 @@ static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files
         status = read_table(&a, error);
     if (status == RER_OK)
         status = files->out != NULL
-                     ? rer_label_file_write(files->out, &a.file, a.codes, error)
+                     ? rer_label_file_write(files->out, &a.file, a.codes, &a.added.texts, error)
                      : rer_file_write(files->weights, put_weights, &a, rer_path_is_text_output(files->weights), error);
     *summary = a.summary;
     free_application(&a);

@@ -19,10 +19,13 @@ void rer_label_file_free(rer_label_file *file);
 
 /* Whether labels can be written to a file of this name. */
 rer_status rer_label_file_check(const char *out, rer_error *error);
-/* The same labels with other classes: codes [N], -1 for no label. An array keeps its type (.npy), texts stay
- * texts (.npy, or one a line in .csv, .tsv, .txt). Unsigned integers become int64 where one is lost, since
- * -1 stands for no label. */
-rer_status rer_label_file_write(const char *out, rer_label_file *file, const int32_t *codes, rer_error *error);
+/* Whether a text can be a label in a file of this name: where the labels are numbers it must be one, but in texts. */
+bool rer_label_file_takes(const char *out, const rer_label_file *file, const char *label);
+/* The same labels with other classes: codes [N], -1 for no label, C + k for the text `added` k. An array keeps its type
+ * (.npy), texts stay texts (.npy, or one a line in .csv, .tsv, .txt). Unsigned integers become int64 where one is
+ * lost, since -1 stands for no label; with new labels all numbers do, and all texts have room for the longest. */
+rer_status rer_label_file_write(const char *out, rer_label_file *file, const int32_t *codes, const rer_texts *added,
+                                rer_error *error);
 
 /* Whether a name is that of a text (.csv, .tsv, .txt), and not of an array. */
 bool rer_path_is_text_output(const char *path);

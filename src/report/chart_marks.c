@@ -133,11 +133,40 @@ static void put_dots(const rer_plot *p, const rer_series *series, int color, dou
     }
 }
 
+/* Whether nobody could tell two lines apart. */
+static bool lines_coincide(const rer_plot *p, const rer_series *a, const rer_series *b)
+{
+    if (a->kind != RER_LINE || b->kind != RER_LINE || a->dashed || b->dashed || a->n != b->n)
+        return false;
+    for (int64_t i = 0; i < a->n; i++) {
+        double x = rer_axis_scale_at(&p->x, a->x[i]) - rer_axis_scale_at(&p->x, b->x[i]);
+        double y = rer_axis_scale_at(&p->y, a->y[i]) - rer_axis_scale_at(&p->y, b->y[i]);
+        if (fabs(x) > 1.5 || fabs(y) > 1.5) /* NaN: a gap in either */
+            return false;
+    }
+    return true;
+}
+
+/* Lines that coincide share their way dash by dash, and the first have the larger marks: all can be seen. */
 static void put_curve(const rer_plot *p, const rer_series *series, int color)
 {
+    enum { DASH = 9 };
     bool drawing = false;
+    int all = 0, place = 0;
+    for (int i = 0; i < p->chart->n_series; i++) {
+        place = &p->chart->series[i] == series ? all : place;
+        all += lines_coincide(p, series, &p->chart->series[i]);
+    }
     rer_put(p->writer, "<path");
     rer_plot_class(p, "line", color, series->dashed ? " dashed" : "");
+    if (all > 1) {
+        rer_put(p->writer, " stroke-dasharray=\"");
+        rer_put_integer(p->writer, DASH);
+        rer_put(p->writer, " ");
+        rer_put_integer(p->writer, (int64_t)DASH * (all - 1));
+        rer_put(p->writer, "\"");
+        rer_put_attribute(p->writer, "stroke-dashoffset", -(double)DASH * place);
+    }
     rer_put(p->writer, " d=\"");
     for (int64_t i = 0; i < series->n; i++) {
         bool shows = shows_xy(p, series->x[i], series->y[i]);
@@ -149,7 +178,7 @@ static void put_curve(const rer_plot *p, const rer_series *series, int color)
     }
     rer_put(p->writer, "\"/>\n");
     if (!series->dashed && series->n <= MARKED_MAX)
-        put_dots(p, series, color, 3.2);
+        put_dots(p, series, color, 3.2 + 1.6 * (all > 1 ? all - 1 - place : 0));
 }
 
 /* From low to high along one axis at the place `at` (a pixel) of the other. */

@@ -96,7 +96,7 @@ void rer_ticks_widen(double *low, double *high, bool log, int wanted)
             *high *= 10;
         return;
     }
-    if (*low == *high) {
+    if (*high - *low <= 1e-9 * fmax(fabs(*low), fabs(*high))) { /* one value, but for rounding */
         double margin = *low == 0 ? 1 : fabs(*low) / 2;
         *low -= margin;
         *high += margin;

@@ -24,7 +24,7 @@
   }
 
   function strip(title, list, c) {
-    return list.length === 0 ? [] : [make("h4", { text: title }),
+    return list.length === 0 ? [] : [make("h3", { text: title }),
       make("div", { class: "strip" + kind }, ...list.map((row) => show(row, nameOf(c))))];
   }
 
@@ -71,12 +71,14 @@
     $("find-class").addEventListener("input", draw);
     $("more-classes").addEventListener("click", () => { count += 5 * PAGE; draw(); });
     $("class-table").hidden = false;
+    if (data.clusters > 0) $("likely-wrong").textContent = "likely of another";
     draw();
   }
 
   /* ---- the matrix of many classes ----------------------------------------------------------------- */
 
-  const MARGIN = 120; /* for names, once they fit */
+  const TITLE = 22; /* for the axes' titles */
+  const NAMES = 120; /* for names at most, once they fit */
 
   function startMatrix() {
     if (data.pairs.length === 0 || !$("matrix")) return;
@@ -102,6 +104,9 @@
     const view = { x: 0, y: 0, size: n };
     const shareOf = (key, count) => count / Math.max(1, rows[data.order[Math.floor(key / n)]].n);
 
+    const short = (i) => { const name = nameOf(data.order[i]); return name.length > 17 ? name.slice(0, 16) + "…" : name; };
+    let margin = 0; /* with names, measured once */
+
     function draw() {
       const side = canvas.clientWidth;
       const ratio = devicePixelRatio || 1;
@@ -111,8 +116,10 @@
       const colour = (name) => style.getPropertyValue(name).trim();
       pen.scale(ratio, ratio);
       pen.clearRect(0, 0, side, side);
-      const named = (side - MARGIN) / view.size >= 11;
-      const from = named ? MARGIN : 0;
+      pen.font = "11px system-ui, sans-serif";
+      margin = margin || TITLE + 8 + Math.min(NAMES, Math.max(...data.order.map((c, i) => pen.measureText(short(i)).width)));
+      const named = (side - margin) / view.size >= 11;
+      const from = named ? margin : TITLE;
       const unit = (side - from) / view.size;
       view.from = from;
       view.unit = unit;
@@ -138,11 +145,18 @@
       }
       pen.globalAlpha = 1;
       pen.restore();
-      if (!named) return;
       pen.fillStyle = colour("--chart-text");
-      pen.font = "11px system-ui, sans-serif";
+      pen.font = "12px system-ui, sans-serif";
       pen.textBaseline = "middle";
-      const short = (i) => { const name = nameOf(data.order[i]); return name.length > 17 ? name.slice(0, 16) + "…" : name; };
+      pen.textAlign = "center";
+      const middle = from + (side - from) / 2;
+      pen.fillText("nearest class \u2192", middle, TITLE / 2);
+      pen.save();
+      pen.rotate(-Math.PI / 2);
+      pen.fillText("\u2190 given label", -middle, TITLE / 2);
+      pen.restore();
+      if (!named) return;
+      pen.font = "11px system-ui, sans-serif";
       for (let i = Math.max(0, Math.floor(view.y)); i < Math.min(n, view.y + view.size); i++) {
         const y = from + (i + 0.5 - view.y) * unit;
         pen.textAlign = "right";

@@ -2,18 +2,19 @@
 (function () {
   "use strict";
 
-  const { data, $, names, values, make, nameOf } = rerReport;
+  const { data, $, names, values, make, nameOf, fileName } = rerReport;
 
   const suspects = data.suspects.map((s, place) => ({
     place, row: s[0], given: s[1], suggested: s[2], p: s[3], chi: s[4],
     flagged: (s[5] & 1) !== 0, outlier: (s[5] & 2) !== 0, like: s[6], unlike: s[7],
-    near: s[8], nearSuggested: s[9], nearness: s[10], group: s[11], nearest: s[12],
+    near: s[8], nearSuggested: s[9], nearness: s[10], group: s[11], nearest: s[12], neighbours: s[13], telling: s[14],
     ranked: (s[5] & 4) !== 0,
-    id: data.ids ? data.ids[s[0]] : null, words: null,
+    id: data.ids ? data.ids[s[0]] : null, name: data.ids ? data.ids[s[0]] : fileName(s[0]), words: null,
   }));
   const byRow = new Map(suspects.map((s) => [s.row, s]));
 
-  const isDecision = (text) => ["keep", "fix", "choose", "drop", "unsure"].includes(text);
+  const isDecision = (text) => ["keep", "fix", "choose", "new", "drop", "none", "unsure"].includes(text);
+  const hasLabel = (decision) => ["fix", "choose", "new"].includes(decision);
   const isEntry = (text) => isDecision(text) || text === "open" || text === "note";
 
   /* A log of [row, decision, label, step]: the last entry of a row holds ("open": none, "note": a text beside it), and
@@ -83,9 +84,8 @@
   function badgeText(s) {
     const made = decisionOf(s);
     if (!made) return null;
-    if (made.decision === "keep") return "kept";
-    if (made.decision === "drop") return "dropped";
-    if (made.decision === "unsure") return "unsure";
+    const words = { keep: "kept", drop: "dropped", none: "none fits", unsure: "unsure" };
+    if (Object.hasOwn(words, made.decision)) return words[made.decision];
     const c = values.indexOf(made.value);
     return "→ " + (c >= 0 ? nameOf(c) : made.value);
   }
@@ -104,8 +104,8 @@
       const made = decisionOf(s) || (store.notes.has(s.row) ? { decision: "unsure" } : null);
       if (!made) continue;
       const stays = made.decision === "keep" || made.decision === "unsure";
-      const value = made.decision === "drop" ? "" : stays ? values[s.given] : made.value;
-      const c = made.decision === "drop" ? -1 : values.indexOf(value);
+      const value = stays ? values[s.given] : hasLabel(made.decision) ? made.value : "";
+      const c = stays || hasLabel(made.decision) ? values.indexOf(value) : -1;
       lines.push([s.row, ...(data.ids ? [s.id] : []), values[s.given], made.decision, value,
         ...(named ? [names[s.given], c >= 0 ? names[c] : ""] : []), s.p, "rer:" + data.checksum,
         ...(store.notes.size > 0 ? [store.notes.get(s.row)] : [])]);
@@ -144,9 +144,16 @@
     const found = rows.map((row) => [Number(row[at("index")]), row[at("decision")], row[at("new_label")], row[at("note")]])
       .filter(([index, decision]) => byRow.has(index) && isDecision(decision));
     store.add(found.flatMap(([index, decision, value, note]) => [
-      [index, decision, decision === "fix" || decision === "choose" ? value : ""], ...(note ? [[index, "note", note]] : [])]));
+      [index, decision, hasLabel(decision) ? value : ""], ...(note ? [[index, "note", note]] : [])]));
     return `${found.length} of ${rows.length} decisions loaded.`;
   }
 
-  Object.assign(rerReport, { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions });
+  /* Where the labels are numbers, a new one that is none needs texts. */
+  function needsTexts() {
+    const isNumber = (text) => /^\d+$/.test(text);
+    return values.every((value) => /^-?\d+$/.test(value)) &&
+      Array.from(store.state.values()).some((made) => made.decision === "new" && !isNumber(made.value));
+  }
+
+  Object.assign(rerReport, { needsTexts, suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions });
 })();

@@ -2,7 +2,8 @@
  *
  * 1. Of every class that a suspect has or should have, up to K clean rows are drawn at random.
  * 2. They are read once, scaled to unit length: [candidates, D].
- * 3. Each suspect is read, and the nearest candidates of its two classes are kept. */
+ * 3. Each suspect is read, and the nearest candidates of its two classes are kept; where columns have names, those
+ *    that tell the two apart are found from the candidates' values. */
 #include "core/random.h"
 #include "report/gallery.h"
 
@@ -24,7 +25,8 @@ typedef struct pool_of_examples {
     int64_t n_slots, K; /* candidates of a class at most */
     candidate *list;    /* [n_slots, K] */
     int64_t *count;     /* [n_slots] */
-    float *x;           /* [n_slots, K, D] of unit length */
+    float *x;           /* [n_slots, K, D], later of unit length */
+    rer_typical typical;
 } pool_of_examples;
 
 static bool is_clean(const rer_result *result, int64_t row)
@@ -93,10 +95,17 @@ static rer_status read_candidate(void *context, int64_t item, void *scratch, rer
     float *x = p->x + item * p->run->D;
     if (k >= p->count[slot])
         return RER_OK;
-    rer_status status = rer_dataset_rows_read(p->run->data, p->list[item].row, 1, x, scratch, error);
-    if (status == RER_OK)
-        to_unit_length(p->run, x);
-    return status;
+    return rer_dataset_rows_read(p->run->data, p->list[item].row, 1, x, scratch, error);
+}
+
+/* What the candidates have in common, before their lengths are lost. */
+static rer_status find_typical(pool_of_examples *p, rer_error *error)
+{
+    int64_t D = p->run->D, n = p->gallery->n_suspects * RER_TELLING;
+    rer_status status = rer_allocate(&p->gallery->telling, n, sizeof *p->gallery->telling, "telling columns", error);
+    for (int64_t i = 0; status == RER_OK && i < n; i++)
+        p->gallery->telling[i].column = -1;
+    return status == RER_OK ? rer_typical_find(&p->typical, p->x, p->count, p->n_slots, p->K, D, error) : status;
 }
 
 /* The nearest candidates of class c to x, into out [RER_EXAMPLES]. */
@@ -132,10 +141,22 @@ static rer_status compare_suspect(void *context, int64_t item, void *memory, rer
     rer_status status = rer_dataset_rows_read(p->run->data, row, 1, raw.x, raw.reading, error);
     if (status != RER_OK)
         return status;
+    int32_t given = result->given[row], suggested = rer_suggested(result, row);
+    if (p->gallery->telling != NULL && suggested >= 0 && p->count[p->slot[given]] > 0 &&
+        p->count[p->slot[suggested]] > 0)
+        rer_typical_tell(p->gallery->telling + item * RER_TELLING, &p->typical, raw.x, p->slot[given],
+                         p->slot[suggested]);
     to_unit_length(p->run, raw.x);
-    find_nearest(p, raw.x, result->given[row], row, out);
-    find_nearest(p, raw.x, rer_suggested(result, row), row, out + RER_EXAMPLES);
+    find_nearest(p, raw.x, given, row, out);
+    find_nearest(p, raw.x, suggested, row, out + RER_EXAMPLES);
     return RER_OK;
+}
+
+/* A table's columns are shown where there is nothing else to look at. */
+static bool tells_columns(const rer_dataset *data)
+{
+    return data->columns.count == data->D && !rer_thumbnails_are_possible(data) &&
+           !rer_row_texts_are_there(&data->texts);
 }
 
 rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, const rer_run *run, rer_error *error)
@@ -164,8 +185,13 @@ rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, 
                        .context = &p};
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &read, error);
+    if (status == RER_OK && tells_columns(run->data))
+        status = find_typical(&p, error);
+    for (int64_t i = 0; status == RER_OK && i < p.n_slots * p.K; i++)
+        to_unit_length(run, p.x + i * run->D);
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &compare, error);
+    rer_typical_free(&p.typical);
     RER_FREE_ALL(p.slot, p.list, p.count, p.x);
     return status;
 }

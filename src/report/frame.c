@@ -120,6 +120,17 @@ void rer_frame_numbers_end(rer_writer *writer)
     rer_put(writer, "</dl>\n");
 }
 
+void rer_frame_meanings(rer_writer *writer, const rer_column *columns, int n)
+{
+    rer_put(writer, "<dl class=\"meanings\">\n");
+    for (int i = 0; i < n; i++)
+        if (columns[i].help != NULL) {
+            put_escaped(writer, "<dt>", columns[i].title, "</dt>");
+            put_escaped(writer, "<dd>", columns[i].help, "</dd>\n");
+        }
+    rer_put(writer, "</dl>\n");
+}
+
 void rer_frame_facts_start(rer_writer *writer)
 {
     rer_put(writer, "<dl class=\"facts\">\n");
@@ -151,17 +162,33 @@ static bool is_for_run(const rer_option_info *info, const rer_options *options)
     return whom == NULL || strcmp(whom + 1, detector) == 0;
 }
 
+bool rer_frame_option(const rer_options *options, const char *command, int i, char *text, int64_t size)
+{
+    rer_options defaults = rer_options_default();
+    const rer_option_info *info = rer_options_info(i);
+    char usual[128];
+    if (options->reconstructor == RER_CENTROID && options->normalize == RER_WHITEN)
+        defaults.normalize = RER_WHITEN; /* what auto became */
+    rer_options_text(&defaults, i, usual, sizeof usual);
+    rer_options_text(options, i, text, size);
+    return rer_option_is_for(info, command) && is_for_run(info, options) && strcmp(text, usual) != 0;
+}
+
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command)
 {
-    rer_frame_facts_start(writer);
+    char text[128];
+    int told = 0;
     for (int i = 0; i < rer_options_count(); i++) {
-        char text[128];
-        if (!rer_option_is_for(rer_options_info(i), command) || !is_for_run(rer_options_info(i), options))
+        if (!rer_frame_option(options, command, i, text, sizeof text))
             continue;
-        rer_options_text(options, i, text, sizeof text);
+        if (told++ == 0)
+            rer_frame_facts_start(writer);
         rer_frame_fact(writer, rer_options_info(i)->name, text);
     }
-    rer_frame_facts_end(writer);
+    if (told > 0)
+        rer_frame_facts_end(writer);
+    else
+        rer_frame_paragraph(writer, "All options at their defaults.");
 }
 
 void rer_frame_end_study(rer_writer *writer, const rer_frame *frame, const rer_study *study)

@@ -83,11 +83,16 @@ void rer_frame_cell_percent(rer_writer *writer, double share, bool is_best);
 void rer_frame_cell_count(rer_writer *writer, int64_t count);
 void rer_frame_table_end(rer_writer *writer);
 
+/* What the columns of a table mean, a line each: those that have a help. */
+void rer_frame_meanings(rer_writer *writer, const rer_column *columns, int n);
+
 /* Names and values, as of options: rer_frame_facts_start, then one call each. */
 void rer_frame_facts_start(rer_writer *writer);
 void rer_frame_fact(rer_writer *writer, const char *name, const char *value);
 void rer_frame_facts_end(rer_writer *writer);
-/* All options that `command` ("analyze") and the chosen reconstructor have, as facts. */
+/* Whether option i of `command` ("analyze") is at another value than its default: `text` becomes that value. */
+bool rer_frame_option(const rer_options *options, const char *command, int i, char *text, int64_t size);
+/* All such options, as facts. */
 void rer_frame_options(rer_writer *writer, const rer_options *options, const char *command);
 
 typedef struct rer_study {        /* what a study's page ends with */

@@ -17,7 +17,7 @@ enum {
 void rer_gallery_free(rer_gallery *gallery)
 {
     RER_FREE_ALL(gallery->suspects, gallery->examples, gallery->classes, gallery->samples, gallery->outliers,
-                 gallery->rows, gallery->bars);
+                 gallery->rows, gallery->bars, gallery->telling, gallery->neighbours);
     rer_thumbnails_free(&gallery->thumbnails);
     rer_texts_free(&gallery->texts);
     *gallery = (rer_gallery){0};
@@ -121,6 +121,7 @@ static void choose_ranked(rer_gallery *gallery, const rer_result *result, int64_
         n--;
     gallery->n_ranked = gallery->n_suspects = n;
     gallery->is_all_worth = n < found;
+    gallery->is_any_worth = n > 0 && rer_sample_of(result, gallery->suspects[0]).mistakenness >= WORTH_A_LOOK;
 }
 
 static void add_suspect(rer_gallery *gallery, const rer_result *result, int64_t row)
@@ -159,11 +160,26 @@ static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result
     add_conflicts(gallery, result);
     for (int64_t i = 0; i < gallery->n_outliers; i++)
         add_suspect(gallery, result, gallery->outliers[i]);
-    status = rer_allocate(&gallery->examples, gallery->n_suspects, 2 * RER_EXAMPLES * sizeof *gallery->examples,
-                          "examples", error);
-    for (int64_t i = 0; status == RER_OK && i < gallery->n_suspects * 2 * RER_EXAMPLES; i++)
+    int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES, neighbours = gallery->n_suspects * RER_NEIGHBOURS;
+    const rer_room rooms[] = {RER_ROOM(gallery->examples, examples), RER_ROOM(gallery->neighbours, neighbours)};
+    status = rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error);
+    for (int64_t i = 0; status == RER_OK && i < examples; i++)
         gallery->examples[i] = -1;
+    for (int64_t i = 0; status == RER_OK && i < neighbours; i++)
+        gallery->neighbours[i] = -1;
     return status;
+}
+
+/* The rows of the second look that people see: those with labels. */
+static void choose_neighbours(rer_gallery *gallery, const rer_result *result)
+{
+    for (int64_t i = 0; i < rer_min(gallery->n_suspects, RER_NEIGHBOURLY); i++) {
+        int64_t near[RER_NEAR_ROWS];
+        int32_t count = rer_result_near(result, gallery->suspects[i], near), kept = 0;
+        for (int32_t k = 0; k < count && kept < RER_NEIGHBOURS; k++)
+            if (result->given[near[k]] >= 0)
+                gallery->neighbours[i * RER_NEIGHBOURS + kept++] = near[k];
+    }
 }
 
 /* ---- all rows --------------------------------------------------------------------------------- */
@@ -183,12 +199,14 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
     uint8_t *seen = NULL; /* a bit each */
     int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES;
     int64_t samples = (int64_t)gallery->n_classes * 2 * RER_CLASS_SAMPLES;
-    int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + examples + samples);
+    int64_t neighbours = gallery->n_suspects * RER_NEIGHBOURS;
+    int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + neighbours + examples + samples);
     const rer_room rooms[] = {RER_ROOM(gallery->rows, most), RER_ROOM(seen, N / 8 + 1)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
     if (status == RER_OK) {
         add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
         add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
+        add_rows(gallery, gallery->neighbours, neighbours, seen);
         add_rows(gallery, gallery->examples, examples, seen);
         add_rows(gallery, gallery->samples, samples, seen);
     }
@@ -291,6 +309,8 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
         status = choose_outliers(&made, result, error);
     if (status == RER_OK)
         status = choose_suspects(&made, result, error);
+    if (status == RER_OK)
+        choose_neighbours(&made, result);
     if (status == RER_OK && !rer_dataset_is_apart(data)) /* which are chosen by what is in the rows */
         status = rer_gallery_examples(&made, result, &run, error);
     if (status == RER_OK)

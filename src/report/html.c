@@ -18,15 +18,31 @@ static int64_t count_wrong(const rer_summary *summary)
     return rer_labels_of(summary, summary->noise_rate);
 }
 
-static void write_headline(char *text, size_t size, const rer_summary *summary)
+static void write_cluster_headline(char *text, size_t size, const rer_summary *summary)
 {
+    char doubtful[RER_CHART_TEXT], all[RER_CHART_TEXT];
+    int64_t n = count_wrong(summary);
+    (void)rer_fixed_text(all, (double)summary->n_labelled, 0);
+    if (n == 0)
+        (void)snprintf(text, size, "%d clusters, apart from each other: hardly any of the %s samples lies between two",
+                       summary->n_classes, all);
+    else
+        (void)snprintf(text, size, "%d clusters: about %s of the %s samples may belong to another one",
+                       summary->n_classes, rer_fixed_text(doubtful, (double)n, 0), all);
+}
+
+static void write_headline(char *text, size_t size, const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
     char low[RER_CHART_TEXT], high[RER_CHART_TEXT], all[RER_CHART_TEXT];
     int64_t n = summary->n_labelled, least = rer_labels_of(summary, summary->noise_low);
     int64_t most = rer_labels_of(summary, summary->noise_high);
     (void)rer_fixed_text(low, (double)least, 0);
     (void)rer_fixed_text(high, (double)most, 0);
     (void)rer_fixed_text(all, (double)(n > 0 ? n : summary->n_samples), 0);
-    if (n == 0)
+    if (page->data->clusters > 0)
+        write_cluster_headline(text, size, summary);
+    else if (n == 0)
         (void)snprintf(text, size, "%s rows without labels: each has a suggested one in samples.csv", all);
     else if (count_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
@@ -77,12 +93,13 @@ static void put_wrong_labels(const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
-    start_number(writer, "Probably wrong labels");
+    start_number(writer, rer_page_say(page, "Probably wrong labels", "Perhaps of another cluster"));
     rer_put_count(writer, count_wrong(summary));
     rer_put(writer, "</dd><dd class=\"small\">");
     rer_put_percent(writer, summary->noise_rate);
-    rer_put(writer, " of the labels, the sum of all probabilities");
-    if (!isnan(summary->noise_low) && !isnan(summary->noise_high)) {
+    rer_put(writer, rer_page_say(page, " of the labels, the sum of all probabilities",
+                                 " of the samples, the sum of all probabilities"));
+    if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high)) {
         rer_put(writer, "; ");
         rer_put_count(writer, rer_labels_of(summary, summary->noise_low));
         rer_put(writer, " are beyond doubt, and overlap of classes may hide up to ");
@@ -111,7 +128,7 @@ static void put_flagged(const rer_page *page)
     if (!isnan(summary->expected_wrong) && summary->n_issues > 0) {
         rer_put(writer, "; about ");
         rer_put_count(writer, llround(summary->expected_wrong));
-        rer_put(writer, " of them wrong");
+        rer_put(writer, rer_page_say(page, " of them wrong", " of them of another cluster"));
     }
     rer_put(writer, "</dd></div>\n");
 }
@@ -133,9 +150,10 @@ static void put_numbers(const rer_page *page)
         put_scale(writer, summary->difficulty);
     }
     rer_put(writer, "</dd></div>\n");
-    start_number(writer, "Nearest-class error");
+    start_number(writer, rer_page_say(page, "Nearest-class error", "Nearest-cluster error"));
     rer_put_percent(writer, summary->error_rate);
-    end_number(writer, "labels whose nearest class is another one");
+    end_number(writer, rer_page_say(page, "labels whose nearest class is another one",
+                                    "samples whose nearest cluster is another one"));
     rer_frame_numbers_end(writer);
 }
 
@@ -182,7 +200,7 @@ static void put_next(const rer_page *page)
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
         return;
-    rer_put(writer, "<div class=\"next\"><h3>What to do next</h3>\n<ol>\n<li>Look at the suspects below, the likeliest "
+    rer_put(writer, "<div class=\"next\"><h2>What to do next</h2>\n<ol>\n<li>Look at the suspects below, the likeliest "
                     "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.");
     if (page->result->options.budget < 0 && 2 * summary->n_issues < count_wrong(summary)) {
         int64_t twice = 2 * rer_max(summary->n_issues, 50);
@@ -208,9 +226,11 @@ static void put_suspects(const rer_page *page)
     if (page->gallery.n_suspects == 0)
         return;
     int64_t ranked = page->gallery.n_ranked, more = page->gallery.n_suspects - ranked;
-    rer_put(writer, "<h2 id=\"suspects\" data-short=\"Suspects\">Labels to look at</h2>\n<p class=\"lead\">The ");
+    rer_puts(writer, "<h2 id=\"suspects\" data-short=\"Suspects\">",
+             rer_page_say(page, "Labels to look at", "Samples between clusters"), "</h2>\n<p class=\"lead\">The ");
     rer_put_count(writer, ranked);
-    rer_put(writer, " most suspicious labels, the likeliest mistakes first");
+    rer_put(writer, rer_page_say(page, " most suspicious labels, the likeliest mistakes first",
+                                 " samples that most likely belong to another cluster, the likeliest first"));
     if (more > 0) {
         rer_put(writer, ", then ");
         rer_put_count(writer, more);
@@ -223,9 +243,12 @@ static void put_suspects(const rer_page *page)
         rer_put_count(writer, summary->n_issues - ranked);
         rer_put(writer, " more are flagged</b>: samples.csv has them (is_label_issue).");
     } else if (ranked < summary->n_labelled) {
-        rer_put(writer, page->gallery.is_all_worth
-                            ? " After them fewer than one label in 20 is wrong: a good place to stop."
-                            : " All samples are in samples.csv.");
+        rer_put(writer,
+                !page->gallery.is_all_worth ? " All samples are in samples.csv."
+                : page->gallery.is_any_worth
+                    ? rer_page_say(page, " After them fewer than one label in 20 is wrong: a good place to stop.",
+                                   " After them fewer than one in 20 does: a good place to stop.")
+                    : " None of them is likely to be: they only show the least clear ones.");
     }
     rer_put(writer, "</p>\n");
     rer_put(writer, rer_review_html);
@@ -235,8 +258,13 @@ static void put_classes(const rer_page *page)
 {
     if (page->gallery.n_classes == 0 || page->result->summary.n_labelled == 0)
         return;
-    rer_frame_section(page->writer, "classes", "Classes",
-                      "χ near 1 or above: a class that can hardly be told apart from another one.");
+    rer_frame_section(
+        page->writer, "classes", rer_page_say(page, "Classes", "Clusters"),
+        rer_page_say(page,
+                     "Those that need work first. χ (chi): how far samples lie from their own class, over how "
+                     "far from the nearest other one; near 1 or above the two can hardly be told apart.",
+                     "χ (chi): how far samples lie from their own cluster, over how far from the nearest "
+                     "other one; near 1 or above the two can hardly be told apart."));
     if (page->gallery.n_classes < page->result->C) {
         char text[100];
         (void)snprintf(text, sizeof text, "The %d hardest of %d classes; all are in classes.csv.",
@@ -256,18 +284,22 @@ static void put_page(const rer_page *page)
     rer_writer *writer = page->writer;
     char headline[200], origin[120];
     const char *name = page->data->features.name;
-    rer_frame frame = {.kind = "Label report",
+    rer_frame frame = {.kind = rer_page_say(page, "Label report", "Cluster report"),
                        .name = name != NULL ? name : "data in memory",
                        .headline = headline,
-                       .lead = "Each sample was compared with a model of every class, its own one without the sample, "
-                               "and suspects with the samples next to them. A label is suspicious where another class "
-                               "fits better.",
+                       .lead = rer_page_say(
+                           page,
+                           "Each sample was compared with a model of every class, its own one without the sample, and "
+                           "suspects with the samples next to them. A label is suspicious where another class fits "
+                           "better.",
+                           "Each sample was compared with a model of every cluster, its own one without the sample. It "
+                           "is doubtful where another cluster fits better."),
                        .style = {rer_report_css, rer_report_css_sha256},
                        .scripts = {{rer_report_js, rer_report_js_sha256},
                                    {rer_decisions_js, rer_decisions_js_sha256},
                                    {rer_review_js, rer_review_js_sha256},
                                    {rer_classes_js, rer_classes_js_sha256}}};
-    write_headline(headline, sizeof headline, &page->result->summary);
+    write_headline(headline, sizeof headline, page);
     (void)snprintf(origin, sizeof origin, "checksum of the features %016llx, of the labels %016llx",
                    (unsigned long long)page->data->features_checksum, (unsigned long long)page->data->labels_checksum);
     rer_frame_start(writer, &frame);
@@ -284,7 +316,7 @@ static void put_page(const rer_page *page)
 void rer_put_report(rer_writer *writer, const void *what, int which)
 {
     const rer_result_files *files = what;
-    rer_page page = {.writer = writer, .result = files->result, .data = files->data};
+    rer_page page = {.writer = writer, .result = files->result, .data = files->data, .files = files};
     (void)which;
     if (rer_writer_ok(writer, rer_gallery_make(&page.gallery, page.result, page.data, ROOM, writer->error)))
         put_page(&page);

@@ -9,6 +9,7 @@ typedef struct rer_page {
     rer_writer *writer;
     const rer_result *result;
     const rer_dataset *data;
+    const rer_result_files *files;
     rer_gallery gallery;
 } rer_page;
 
@@ -20,6 +21,12 @@ void rer_page_dataset(const rer_page *page);
 void rer_page_matrix(const rer_page *page);
 /* Pairs and groups in detail, where rer_result_detail was asked for them. */
 void rer_page_details(const rer_page *page);
+
+/* Labels that k-means made are no one's mistakes: the words for them instead. */
+static inline const char *rer_page_say(const rer_page *page, const char *labels, const char *clusters)
+{
+    return page->data->clusters > 0 ? clusters : labels;
+}
 
 /* How a class is written in the file of labels. */
 const char *rer_page_value(const rer_page *page, int32_t c);

@@ -114,7 +114,7 @@ void rer_page_matrix(const rer_page *page)
                        .columns = n,
                        .values = values,
                        .percent = true};
-    map.x = (rer_axis){.title = "nearest class", .names = names, .n_names = n};
-    map.y = (rer_axis){.title = "given label", .names = names, .n_names = n};
+    map.x = (rer_axis){.title = rer_page_say(page, "nearest class", "nearest cluster"), .names = names, .n_names = n};
+    map.y = (rer_axis){.title = rer_page_say(page, "given label", "cluster"), .names = names, .n_names = n};
     rer_frame_heatmap(page->writer, &map);
 }

@@ -4,6 +4,9 @@
 #include "core/json.h"
 #include "source/texts.h"
 
+#include <limits.h>
+#include <unistd.h>
+
 enum { PAIRS_MAX = 20000, CHOICES_MAX = 20000 };
 
 const char *rer_page_value(const rer_page *page, int32_t c)
@@ -187,6 +190,32 @@ static void put_nearest(rer_json *json, const rer_page *page, const listed *list
     rer_json_end(json);
 }
 
+/* [column, its value, what is typical of the given and of the suggested class] */
+static void put_telling(rer_json *json, const rer_gallery *gallery, int64_t i)
+{
+    const rer_telling *telling = gallery->telling != NULL ? gallery->telling + i * RER_TELLING : NULL;
+    rer_json_array(json, NULL);
+    for (int k = 0; telling != NULL && k < RER_TELLING && telling[k].column >= 0; k++) {
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, telling[k].column);
+        rer_json_real(json, NULL, (double)telling[k].own);
+        rer_json_real(json, NULL, (double)telling[k].given);
+        rer_json_real(json, NULL, (double)telling[k].suggested);
+        rer_json_end(json);
+    }
+    rer_json_end(json);
+}
+
+static void put_columns(rer_json *json, const rer_page *page)
+{
+    const rer_texts *names = &page->data->columns;
+    rer_json_array(json, "columns");
+    for (int64_t j = 0; page->gallery.telling != NULL && j < names->count; j++)
+        rer_json_text(json, NULL, rer_text(names, j));
+    rer_json_end(json);
+}
+
+/* Each in the order in which decisions.js reads it. */
 static void put_suspects(rer_json *json, const rer_page *page, const listed *list)
 {
     const rer_gallery *gallery = &page->gallery;
@@ -211,6 +240,8 @@ static void put_suspects(rer_json *json, const rer_page *page, const listed *lis
         bool in_conflict = sample.duplicates >= 0 && sample.duplicates < page->result->summary.n_duplicate_conflicts;
         rer_json_integer(json, NULL, in_conflict ? sample.duplicates : -1);
         put_nearest(json, page, list, sample.row);
+        put_rows(json, gallery->neighbours + i * RER_NEIGHBOURS, RER_NEIGHBOURS);
+        put_telling(json, gallery, i);
         rer_json_end(json);
     }
     rer_json_end(json);
@@ -271,6 +302,35 @@ static void put_file(rer_json *json, const char *row, const rer_page *page, int6
     rer_json_text(json, row, rer_text(&page->data->images.paths, page->gallery.rows[i]));
 }
 
+/* How deep below the present folder a page lies that is written there; -1: elsewhere. */
+static int depth_of(const rer_result_files *files)
+{
+    const char *at = files->place;
+    int depth = files->is_file ? -1 : 0;
+    if (at == NULL || at[0] == '/')
+        return -1;
+    for (size_t length = 0; *at != 0; at += length + (at[length] == '/')) {
+        length = strcspn(at, "/");
+        if (length == 2 && strncmp(at, "..", 2) == 0)
+            return -1;
+        depth += length > 0 && !(length == 1 && at[0] == '.');
+    }
+    return depth;
+}
+
+/* What the names of pictures' files are seen from: "../" leads there from a page in a folder below, so that all of it
+ * may be moved; elsewhere it is the present folder. */
+static void put_origin(rer_json *json, const rer_page *page)
+{
+    char text[PATH_MAX + 16] = "", here[PATH_MAX] = "";
+    int depth = depth_of(page->files);
+    if (depth < 0 && getcwd(here, sizeof here) != NULL)
+        (void)snprintf(text, sizeof text, "%s/", here);
+    for (int i = 0; i < depth && i < PATH_MAX / 3; i++)
+        memcpy(text + 3 * (size_t)i, "../", 4);
+    rer_json_text(json, "origin", text);
+}
+
 static void put_text(rer_json *json, const char *row, const rer_page *page, int64_t i)
 {
     rer_json_text(json, row, rer_text(&page->gallery.texts, i));
@@ -297,16 +357,20 @@ void rer_page_data(const rer_page *page)
         rer_json_checksum(&json, "checksum", page->data->labels_checksum);
         rer_json_checksum(&json, "features", page->data->features_checksum);
         rer_json_integer(&json, "issues", page->result->summary.n_issues);
+        rer_json_integer(&json, "clusters", page->data->clusters);
         put_names(&json, page, &list);
         put_table(&json, page, &list);
         put_matrix(&json, page, &list);
+        put_columns(&json, page);
         put_suspects(&json, page, &list);
         put_outliers(&json, page, &list);
         put_by_row(&json, "pictures", page, page->gallery.thumbnails.count > 0, put_picture);
         if (page->data->ids.count > 0)
             put_by_row(&json, "ids", page, true, put_id);
-        if (page->data->images.paths.count > 0)
+        if (page->data->images.paths.count > 0) {
+            put_origin(&json, page);
             put_by_row(&json, "files", page, true, put_file);
+        }
         if (page->gallery.texts.count > 0)
             put_by_row(&json, "texts", page, true, put_text);
         put_by_row(&json, "bars", page, page->gallery.bars != NULL, put_bars);

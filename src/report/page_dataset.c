@@ -102,7 +102,9 @@ static void put_probability(const rer_page *page, const scored *rows, int64_t co
         to[n++] = piece[size - 1 - size / 10];
     }
     rer_series series = {.kind = RER_LINE, .n = n, .x = x, .y = middle, .low = from, .high = to};
-    rer_chart chart = {.title = "What χ says about a label", .series = &series, .n_series = 1};
+    rer_chart chart = {.title = rer_page_say(page, "What χ says about a label", "What χ says about a sample"),
+                       .series = &series,
+                       .n_series = 1};
     chart.description = "Mistakenness against chi: median and middle 80 percent";
     chart.x = (rer_axis){.title = "χ", .low = low, .high = high};
     chart.y = (rer_axis){.title = "mistakenness: median, middle 80 %", .low = 0, .high = 1, .percent = true};
@@ -134,6 +136,15 @@ static void put_meaning(rer_writer *writer, const char *name, const char *meanin
     rer_puts(writer, "<dt>", name, "</dt><dd>", meaning, "</dd>\n");
 }
 
+static void put_label_meanings(rer_writer *writer)
+{
+    put_meaning(writer, "Probably wrong",
+                "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
+                "contradict the classes, beyond what overlapping classes explain.");
+    put_meaning(writer, "Likely wrong",
+                "The mean mistakenness of a class or group: the wrong labels that can be told one by one.");
+}
+
 static void put_meanings(const rer_page *page)
 {
     rer_writer *writer = page->writer;
@@ -151,16 +162,18 @@ static void put_meanings(const rer_page *page)
         "The nearest-class error over that of guessing: 0 is trivial, 1 is hopeless. Unlike χ it can be compared "
         "between features and data sets.");
     put_meaning(writer, "Mistakenness",
-                "The probability that a label is wrong, given the errors of all classes and how often labels are "
-                "wrong in this data set.");
-    put_meaning(writer, "Probably wrong",
-                "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
-                "contradict the classes, beyond what overlapping classes explain.");
-    put_meaning(writer, "Likely wrong",
-                "The mean mistakenness of a class or group: the wrong labels that can be told one by one.");
-    put_meaning(writer, "Nearest-class error",
-                "How often the class with the smallest error is not the given one. Wrong labels and classes that "
-                "overlap both count.");
+                rer_page_say(page,
+                             "The probability that a label is wrong, given the errors of all classes and how often "
+                             "labels are wrong in this data set.",
+                             "The probability that a sample belongs to another cluster than the one that it was put "
+                             "into, given the errors of all clusters."));
+    if (page->data->clusters == 0)
+        put_label_meanings(writer);
+    put_meaning(writer, rer_page_say(page, "Nearest-class error", "Nearest-cluster error"),
+                rer_page_say(page,
+                             "How often the class with the smallest error is not the given one. Wrong labels and "
+                             "classes that overlap both count.",
+                             "How often the cluster with the smallest error is not the sample’s own one."));
     rer_put(writer, "</dl>\n");
 }
 
@@ -197,14 +210,18 @@ static const char *describe_normalisation(int32_t normalize)
     }
 }
 
-static const char *describe_probability(const rer_options *options)
+static const char *describe_probability(const rer_page *page)
 {
+    const rer_options *options = &page->result->options;
     if (options->detector != RER_DETECT_RER)
-        return "Probabilities and flags are those of another detector: see the options below.";
+        return "Probabilities and flags are those of another detector: see how to repeat this.";
     if (options->probability == RER_DENSITY || options->reconstructor == RER_PUBLISHED)
         return "From how χ is spread follow the noise rate and the probability that a label is wrong.";
-    return "From the errors of all samples follow how often each class is labelled as another one, and with that the "
-           "probability that a label is wrong.";
+    return rer_page_say(
+        page,
+        "From the errors of all samples follow how often each class is labelled as another one, and with "
+        "that the probability that a label is wrong.",
+        "From the errors of all samples follows how likely a sample is to belong to another cluster.");
 }
 
 static void put_method(const rer_page *page)
@@ -214,7 +231,7 @@ static void put_method(const rer_page *page)
     const char *steps[] = {describe_normalisation(options->normalize), describe_models(options->reconstructor),
                            "The errors of all classes on a sample give its χ, and over all samples difficulty and "
                            "nearest-class error.",
-                           describe_probability(options)};
+                           describe_probability(page)};
     rer_put(writer, "<h3>How they were computed</h3>\n<ol class=\"steps\">\n");
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         rer_puts(writer, "<li>", steps[i], "</li>\n");
@@ -235,7 +252,7 @@ static void put_outliers(const rer_page *page)
         rer_put_count(writer, n);
     rer_put(writer, n == 1 ? "" : n > page->gallery.n_outliers ? " samples that are" : " samples are");
     rer_put(writer, " far from every class, or about as far from all of them: perhaps another kind of thing, a broken "
-                    "file, or just an odd example. Look whether any label suits; drop what does not belong.");
+                    "file, or just an odd example. Look whether any class suits; drop what does not belong.");
     if ((double)n > .02 * (double)page->result->N)
         rer_put(writer, " Up to 3 % of the samples are marked so wherever classes overlap: the order says more than "
                         "the number.");
@@ -285,26 +302,19 @@ static void put_facts(const rer_page *page)
 /* The command with every option that is not at its default. */
 static void put_command(const rer_page *page)
 {
-    const rer_options *options = &page->result->options;
-    rer_options defaults = rer_options_default();
     bool is_analysis = page->result->model != NULL;
     rer_writer *writer = page->writer;
-    if (page->data->inputs == NULL)
-        return;
     rer_put(writer, is_analysis ? "<pre><code>rer analyze" : "<pre><code>rer score MODEL");
     rer_put_html(writer, page->data->inputs);
-    for (int i = 0; i < rer_options_count(); i++) {
+    for (int i = 0; is_analysis && i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
-        char now[128], usual[128];
-        rer_options_text(options, i, now, sizeof now);
-        rer_options_text(&defaults, i, usual, sizeof usual);
-        bool is_chosen = strcmp(info->name, "normalize") == 0; /* what auto became */
-        if (strcmp(now, usual) == 0 || is_chosen || !rer_option_is_for(info, "analyze") || !is_analysis)
+        char text[128];
+        if (!rer_frame_option(&page->result->options, "analyze", i, text, sizeof text))
             continue;
         rer_put(writer, " --");
         rer_put_html(writer, info->name);
         rer_put(writer, info->is_flag ? "" : " ");
-        rer_put_html(writer, info->is_flag ? "" : now);
+        rer_put_html(writer, info->is_flag ? "" : text);
     }
     rer_put(writer, " --out results</code></pre>\n");
 }
@@ -324,7 +334,9 @@ static void put_versions(const rer_page *page)
 void rer_page_dataset(const rer_page *page)
 {
     rer_writer *writer = page->writer;
-    rer_frame_section(writer, "dataset", "The data set", "How hard it is as a whole, and where its labels stand.");
+    rer_frame_section(writer, "dataset", "The data set",
+                      rer_page_say(page, "How hard it is as a whole, and where its labels stand.",
+                                   "How well the clusters can be told apart as a whole."));
     if (page->result->summary.n_labelled > 0)
         put_charts(page);
     put_outliers(page);
@@ -334,7 +346,9 @@ void rer_page_dataset(const rer_page *page)
     put_facts(page);
     rer_frame_section(writer, "repeat", "How to repeat this",
                       "The same version, inputs and options give the same numbers, at any number of threads.");
-    put_command(page);
+    if (page->data->inputs != NULL)
+        put_command(page);
+    else /* from memory */
+        rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
     put_versions(page);
-    rer_frame_options(writer, &page->result->options, page->result->model != NULL ? "analyze" : "score");
 }

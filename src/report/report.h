@@ -11,6 +11,8 @@ typedef struct rer_result_files {
     const rer_dataset *data;
     rer_seconds *seconds; /* of the result, which the writing is added to; NULL: none */
     double start;         /* of the writing */
+    const char *place;    /* where a report goes, its folder or its file; NULL: unknown */
+    bool is_file;         /* ... which of the two */
 } rer_result_files;
 
 /* Each puts one whole file of a rer_result_files. */

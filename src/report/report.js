@@ -50,6 +50,23 @@ const rerReport = (function () {
       svg("line", { x1: 0, y1: 32, x2: width, y2: 32 }), svg("path", { d: path }));
   }
 
+  const short = (value) => (value === null ? "–" : String(Number(value.toPrecision(4))));
+
+  /* What stands out in a row of a table with named columns. */
+  function barWords(bars) {
+    const order = bars.map((bar, j) => j).sort((a, b) => Math.abs(bars[b]) - Math.abs(bars[a])).slice(0, 3);
+    return make("ul", { class: "values" }, ...order.filter((j) => Math.abs(bars[j]) > 33)
+      .map((j) => make("li", {}, make("bdi", { text: data.columns[j] }), bars[j] > 0 ? " high" : " low")));
+  }
+
+  /* Where the picture's file is, seen from this page. */
+  function fileAddress(row) {
+    const path = data.files[row].startsWith("/") ? data.files[row] : data.origin + data.files[row];
+    return (path.startsWith("/") ? "file://" : "") + path.split("/").map(encodeURIComponent).join("/");
+  }
+
+  const fileName = (row) => data.files && data.files[row] ? data.files[row].split("/").pop() : null;
+
   function show(row, what) {
     const box = make("div", { class: "shown" });
     if (data.pictures && data.pictures[row]) {
@@ -61,11 +78,12 @@ const rerReport = (function () {
     }
     if (data.texts && data.texts[row] !== undefined)
       box.append(make("p", { class: "excerpt", dir: "auto", text: data.texts[row] || "(empty)" }));
-    if (data.bars && data.bars[row]) box.append(barPicture(data.bars[row]));
+    const bars = data.bars && data.bars[row];
+    if (bars) box.append(bars.length === data.columns.length ? barWords(bars) : barPicture(bars));
     return box;
   }
 
   const kind = data.texts && !data.pictures ? " texts" : "";
 
-  return { data, $, names, values, make, svg, nameOf, label, grouped, percent, show, kind };
+  return { data, $, names, values, make, svg, nameOf, label, grouped, percent, short, show, fileAddress, fileName, kind };
 })();

@@ -2,8 +2,8 @@
 (function () {
   "use strict";
 
-  const { data, $, names, values, make, nameOf, label, grouped, percent, show, kind } = rerReport;
-  const { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions } = rerReport;
+  const { data, $, names, values, make, nameOf, label, grouped, percent, short, show, fileAddress, kind } = rerReport;
+  const { suspects, byRow, store, decisionOf, badgeText, exportDecisions, loadDecisions, needsTexts } = rerReport;
   const PAGE = 60; /* cards that are drawn at once */
 
   /* ---- filters and the list ----------------------------------------------------------------------- */
@@ -16,7 +16,8 @@
 
   function wordsOf(s) {
     if (s.words === null)
-      s.words = [s.row, s.id, nameOf(s.given), nameOf(s.suggested), data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
+      s.words = [s.row, s.id, data.files ? data.files[s.row] : "", nameOf(s.given), nameOf(s.suggested),
+        data.texts ? data.texts[s.row] : ""].join("\n").toLowerCase();
     return s.words;
   }
 
@@ -56,13 +57,20 @@
 
   const firstOpen = () => shown.length === 0 ? -1 : Math.max(0, shown.findIndex((s) => !store.state.has(s.row)));
 
+  /* Rows of a table have no picture: the values that tell most stand for them. */
+  function face(s) {
+    if (s.telling.length === 0) return show(s.row, nameOf(s.given));
+    return make("div", { class: "shown" }, make("ul", { class: "values" }, ...s.telling.slice(0, 3)
+      .map(([j, own]) => make("li", {}, make("bdi", { text: data.columns[j] }), " ", make("b", { text: short(own) })))));
+  }
+
   function fillCard(card, s) {
     const badge = badgeText(s);
     card.classList.toggle("decided", badge !== null);
     card.replaceChildren(
-      show(s.row, nameOf(s.given)),
+      face(s),
       make("div", { class: "labels" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
-      make("div", { class: "foot" }, make("span", { text: s.id === null ? `row ${s.row}` : s.id }),
+      make("div", { class: "foot" }, make("span", { text: s.name === null ? `row ${s.row}` : s.name }),
         make("span", { class: s.flagged ? "p flagged" : "p", text: percent(s.p) })),
       ...(badge === null ? [] : [make("span", { class: "badge", text: badge })]));
   }
@@ -135,6 +143,8 @@
     if (!isStacked()) $(`card-${chosen}`).scrollIntoView({ block: "nearest" });
   }
 
+  const doubt = data.clusters > 0 ? "of another cluster" : "wrong";
+
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
@@ -165,16 +175,26 @@
         make("kbd", { text: i + 1 }), label(c), make("span", { class: "muted", text: chance(c) })))));
   }
 
-  /* Rows that are nearly the same with other labels. */
+  function withLabel(box, c, s) {
+    box.append(make("div", { class: "caption" }, label(c, c === s.given ? "given" : c === s.suggested ? "suggested" : null)));
+    return box;
+  }
+
+  /* Rows that are nearly the same with other labels: one label for all of them, or one row. */
   function copies(s) {
     if (s.group < 0) return [];
-    const others = suspects.filter((other) => other.group === s.group && other !== s);
-    return [make("h4", { text: "Nearly the same, with their labels" }), make("div", { class: "examples" + kind },
-      ...others.slice(0, 8).map((other) => {
-        const box = show(other.row, nameOf(other.given));
-        box.append(make("div", { class: "muted" }, label(other.given), ` row ${other.row}`));
-        return box;
-      }))];
+    const all = suspects.filter((other) => other.group === s.group);
+    const others = all.filter((other) => other !== s);
+    const labels = Array.from(new Set(all.map((other) => other.given)));
+    const button = (act, entries, ...text) => make("button", { type: "button", "data-act": act,
+      onclick: () => moveOn(() => { store.add(entries()); refresh(); }, chosen) }, ...text);
+    return [make("h4", { text: "Nearly the same, with their labels" }),
+      make("p", { class: "buttons" },
+        ...labels.slice(0, 4).map((c) => button(`all-${c}`, () => all.map((each) => entryOf(each, "choose", values[c])),
+          `All ${all.length} are `, label(c))),
+        button("only", () => [entryOf(s, "keep"), ...others.map((other) => entryOf(other, "drop"))], "Keep this one alone")),
+      make("div", { class: "examples" + kind },
+      ...others.slice(0, 8).map((other) => withLabel(show(other.row, nameOf(other.given)), other.given, s)))];
   }
 
   /* From the second look: whose rows are next to it, and how near that class is. */
@@ -197,10 +217,38 @@
       : [`Its own class is ${times} closer than `, label(s.suggested), "."];
   }
 
-  function examplesOf(c, rows) {
-    if (rows.length === 0) return [];
+  /* The columns that tell its two classes apart; what it is nearer to stands out. */
+  function tellingColumns(s) {
+    if (s.telling.length === 0) return null;
+    const head = (...children) => make("th", { scope: "col", class: "n" }, ...children);
+    const cell = (value, nearer) => make("td", { class: nearer ? "n near" : "n", text: short(value) });
+    return make("table", { class: "telling" },
+      make("caption", { text: "The most telling columns: what is typical of both classes, and this row" }),
+      make("thead", {}, make("tr", {}, make("th", { scope: "col", text: "column" }), head(label(s.given, "given")),
+        head("this row"), head(label(s.suggested, "suggested")))),
+      make("tbody", {}, ...s.telling.map(([j, own, given, suggested]) => {
+        const nearer = Math.abs(own - suggested) < Math.abs(own - given);
+        return make("tr", {}, make("th", { scope: "row" }, make("bdi", { text: data.columns[j] || `column ${j + 1}` })),
+          cell(given, !nearer), make("td", { class: "n own", text: short(own) }), cell(suggested, nearer));
+      })));
+  }
+
+  function neighboursOf(s) {
+    if (s.neighbours.length === 0 || s.telling.length > 0) return [];
+    return [make("h4", { text: "The nearest samples, with their labels" }), make("div", { class: "examples" + kind },
+      ...s.neighbours.map((row, i) => withLabel(show(row, nameOf(s.nearest[i])), s.nearest[i], s)))];
+  }
+
+  function examplesOf(s, c, rows) {
+    if (rows.length === 0 || s.telling.length > 0) return [];
     return [make("h4", {}, "Clean examples of ", label(c)),
       make("div", { class: "examples" + kind }, ...rows.map((row) => show(row, nameOf(c))))];
+  }
+
+  function original(s) {
+    if (!data.files || !data.files[s.row]) return null;
+    return make("p", { class: "muted file" }, make("a", { href: fileAddress(s.row), target: "_blank", rel: "noopener",
+      "data-act": "file", title: "The original" }, make("bdi", { text: data.files[s.row] })));
   }
 
   /* The focus stays on the button that was pressed, though the buttons are new ones. */
@@ -219,15 +267,15 @@
     }
     const many = marked().length;
     const made = decisionOf(s);
+    const isOdd = s.outlier && !s.ranked; /* here because nothing fits it, not because something else does */
     const button = (key, decision, ...text) => make("button", { type: "button", "data-act": decision,
       class: made && made.decision === decision ? "chosen" : null, onclick: () => decide(decision) },
       make("span", {}, ...text), make("kbd", { text: key }));
     const fill = make("span", {});
     fill.style.width = 100 * (s.p || 0) + "%";
-    const big = show(s.row, nameOf(s.given));
+    const big = tellingColumns(s) || show(s.row, nameOf(s.given));
     big.classList.add("big");
-    const name = s.id === null ? `Row ${s.row}` : s.id;
-    const file = data.files ? data.files[s.row] : null;
+    const name = s.name === null ? `Row ${s.row}` : s.name;
     const note = make("input", { type: "text", id: "note", placeholder: "a note", "aria-label": "A note",
       value: store.notes.get(s.row) || null });
     note.addEventListener("change", () => {
@@ -235,26 +283,27 @@
       drawProgress();
     });
     /* What is pressed comes first and keeps its place, whatever the sample looks like. */
-    $("detail").replaceChildren(
+    $("detail").replaceChildren(...[
       make("div", { class: "top" },
         make("h3", { title: name }, many > 1 ? `${many} chosen, the last: ` : null, name,
-          make("small", { text: s.id === null ? "" : `row ${s.row}` })),
+          make("small", { text: s.name === null ? "" : `row ${s.row}` })),
         make("span", { class: "buttons" },
           make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
           make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
       make("div", { class: "decide" },
-        button("k", "keep", "Keep ", label(s.given)), button("f", "fix", "Fix to ", label(s.suggested)),
-        button("c", "choose", made && made.decision === "choose" ? badgeText(s) : "Choose another"),
+        button("k", "keep", "Keep ", label(s.given)),
+        isOdd ? button("x", "none", "None fits") : button("f", "fix", "Fix to ", label(s.suggested)),
+        button("c", "choose", made && ["choose", "new"].includes(made.decision) ? badgeText(s) : "Choose another"),
         button("d", "drop", "Drop the sample")),
       make("div", { class: "choose", id: "choose", hidden: true }),
-      big,
+      big, original(s),
       make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
-      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely wrong. ` }), ...reason(s)),
+      make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely ${doubt}. ` }), ...reason(s)),
       likelyLabels(s),
-      make("div", { class: "aside" }, button("s", "unsure", "Unsure"), note),
-      ...(file ? [make("p", { class: "muted file", text: file })] : []),
-      ...copies(s), ...examplesOf(s.given, s.like), ...examplesOf(s.suggested, s.unlike));
+      make("div", { class: "aside" }, isOdd ? null : button("x", "none", "None fits"), button("s", "unsure", "Unsure"), note),
+      ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike),
+    ].filter((part) => part !== null));
   }
 
   function redraw(s) {
@@ -271,6 +320,8 @@
     drawProgress();
   }
 
+  const applyTo = $("apply") ? $("apply").textContent.split(" ").pop() : "";
+
   function drawProgress() {
     const done = store.state.size;
     $("done").max = suspects.length;
@@ -279,6 +330,7 @@
     $("undo").disabled = store.log.length === 0;
     drawBulk();
     $("clear").disabled = done === 0;
+    if ($("apply")) $("apply").textContent = $("apply").textContent.replace(/y_clean\.\w+$/, needsTexts() ? "y_clean.csv" : applyTo);
     $("export").disabled = done === 0;
   }
 
@@ -295,7 +347,8 @@
     if (decision === "fix" && s.suggested < 0) return null;
     if (decision === "choose" && value === values[s.given]) decision = "keep";
     if (decision === "choose" && value === values[s.suggested]) decision = "fix";
-    return [s.row, decision, decision === "fix" ? values[s.suggested] : decision === "choose" ? value : ""];
+    if (decision === "fix") value = values[s.suggested];
+    return [s.row, decision, ["fix", "choose", "new"].includes(decision) ? value : ""];
   }
 
   function decideAll(list, decision, value) {
@@ -314,15 +367,21 @@
       return;
     }
     const many = marked();
-    const until = range()[1];
-    if (many.length > 1) {
-      decideAll(many, decision, value);
-    } else {
-      const entry = entryOf(s, decision, value);
-      if (entry === null) return;
+    const entry = entryOf(s, decision, value);
+    if (many.length === 1 && entry === null) return;
+    moveOn(() => {
+      if (many.length > 1) {
+        decideAll(many, decision, value);
+        return;
+      }
       store.add([entry]);
       redraw(s);
-    }
+    }, range()[1]);
+  }
+
+  /* Does something, and goes on to the first open one after the place `until`. */
+  function moveOn(act, until) {
+    act();
     let next = until + 1;
     while (next < shown.length && store.state.has(shown[next].row)) next++;
     if (next < shown.length) step(next - chosen);
@@ -342,16 +401,18 @@
 
   function openChoice() {
     const box = $("choose");
-    const input = make("input", { type: "text", placeholder: "type to find a label", role: "combobox", "aria-label": "Another label",
-      "aria-expanded": "true", "aria-controls": "choices", autocomplete: "off", spellcheck: "false" });
+    const input = make("input", { type: "text", placeholder: "type to find a label, or a new one", role: "combobox",
+      "aria-label": "Another label", "aria-expanded": "true", "aria-controls": "choices", autocomplete: "off", spellcheck: "false" });
     const list = make("ul", { class: "choices", id: "choices", role: "listbox" });
     const liking = likely(shown[chosen]).order;
     const place = (c) => (liking.includes(c) ? liking.indexOf(c) : liking.length + c);
     let found = [];
     let at = 0;
+    /* A class, or -1 for what was typed as a new one. */
+    const take = (c) => (c < 0 ? decide("new", input.value.trim()) : decide("choose", values[c]));
     const draw = () => {
       list.replaceChildren(...found.map((c, i) => make("li", { role: "option", id: `choice-${i}`, "aria-selected": String(i === at),
-        onclick: () => decide("choose", values[c]) }, label(c))));
+        onclick: () => take(c) }, ...(c < 0 ? ["a new label: ", make("bdi", { text: input.value.trim() })] : [label(c)]))));
       input.setAttribute("aria-activedescendant", found.length > 0 ? `choice-${at}` : "");
     };
     const search = () => {
@@ -359,6 +420,8 @@
       const rank = (name) => (name === find ? 0 : name.startsWith(find) ? 1 : name.includes(find) ? 2 : 3);
       found = names.map((name, c) => [rank(String(name).toLowerCase()), c]).filter(([r]) => r < 3)
         .sort((a, b) => a[0] - b[0] || place(a[1]) - place(b[1])).slice(0, 8).map(([, c]) => c);
+      const isThere = values.includes(input.value.trim()) || names.some((name) => String(name).toLowerCase() === find);
+      if (find !== "" && !isThere) found.push(-1);
       at = 0;
       draw();
     };
@@ -368,7 +431,7 @@
         at = Math.max(0, Math.min(found.length - 1, at + (event.key === "ArrowDown" ? 1 : -1)));
         draw();
       } else if (event.key === "Enter" && found.length > 0) {
-        decide("choose", values[found[at]]);
+        take(found[at]);
         $("list").focus({ preventScroll: true });
       } else if (event.key === "Escape") {
         drawDetail();
@@ -403,7 +466,8 @@
 
   const keys = {
     k: about(() => decide("keep")), f: about(() => decide("fix")), d: about(() => decide("drop")),
-    c: about(() => decide("choose")), s: about(() => decide("unsure")), u: undo,
+    c: about(() => decide("choose")), s: about(() => decide("unsure")),
+    x: about(() => decide("none")), u: undo,
     n: () => step(1), p: () => step(-1), ArrowRight: () => step(1), ArrowLeft: () => step(-1),
     "/": () => $("find").focus(),
   };
@@ -467,8 +531,9 @@
     $("review").hidden = false;
     $("storage").hidden = store.kept;
     $("list").className = "list" + kind;
-    $("bars-note").hidden = !data.bars;
+    $("bars-note").hidden = !data.bars || data.columns.length > 0;
     fillSelects();
+    if (data.clusters > 0) $("what").querySelector('[value="suspect"]').textContent = "between two";
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
     for (const id of ["what", "class", "pair", "state", "sort"])
       $(id).addEventListener("change", () => {

@@ -31,7 +31,7 @@ static const rer_file all_files[] = {
 rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_dataset *data, const char *path,
                             rer_error *error)
 {
-    rer_result_files files = {result, data, &result->summary.seconds, rer_now()};
+    rer_result_files files = {result, data, &result->summary.seconds, rer_now(), .place = path};
     const rer_folder folder = {.command = "analyze",
                                .files = all_files,
                                .count = RER_COUNT(all_files),
@@ -65,7 +65,7 @@ rer_status rer_result_json(const rer_result *result, const rer_dataset *data, ch
 
 rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
 {
-    rer_result_files files = {.result = result, .data = data};
+    rer_result_files files = {.result = result, .data = data, .place = path, .is_file = true};
     rer_error_clear(error);
     rer_status status = rer_dataset_check_rows(data, result->N, error);
     return status == RER_OK ? rer_file_write(path, rer_put_report, &files, 0, error) : status;

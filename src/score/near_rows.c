@@ -1,5 +1,7 @@
 /* The search, a stretch of rows at a time:
- *   1. the stretch is read, centred and scaled to unit length (in parallel by blocks), and sorted by class;
+ *   1. witnesses, as many as there is room for, are read, centred and scaled to unit length (in parallel by blocks), and
+ *      sorted by class. Who asks for a class is gone through once for each stretch that has rows of it: where classes
+ *      are many, the rows are gone through in rounds, each for some of the classes;
  *   2. class by class, products of its rows with the rows that ask for that class (in parallel by pieces of
  *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b. Where the processor is fast at it, only of those
  *      rows that are not known to be too far by their eight-bit likeness (coarse_rows.h).
@@ -17,6 +19,9 @@
 #include <string.h>
 
 #define STRETCH_BYTES (48 << 20)
+/* Rows of a class that a stretch has at least, about. ImageNet's shape, processor seconds: 1 (one round) 39.3, 64 (three)
+ * 37.0, 128 (six) 37.3. */
+#define AT_ONCE 64
 #define MANY 128 /* rows of which the likeliest are worth looking for first */
 #define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
 
@@ -33,10 +38,14 @@ typedef struct near_pass {
     int64_t *ask_start; /* [C + 1] of each class in ... */
     int64_t *asked;     /* ... query * slots + slot */
     float *bar;         /* and the products below which rows are too far for both lists of that place */
-    int64_t blocks;     /* of a stretch */
-    int64_t first;      /* block of the stretch under way */
-    float *x;           /* [blocks RER_BLOCK, D] its witnesses */
-    int32_t *code;      /* [blocks RER_BLOCK] class, -1: no witness */
+    int32_t low, high;  /* classes of the round under way */
+    int64_t room;       /* witnesses of a stretch */
+    int64_t first, end; /* blocks of the stretch under way */
+    int64_t *begin;     /* [end - first + 1] of each block's witnesses in ... */
+    float *x;           /* [room, D] their values, */
+    int32_t *row;       /* [room] rows, */
+    bool *doubted;      /* [room] marks, */
+    int32_t *code;      /* [room] and classes, -1: invalid after all */
     int64_t *start;     /* [C + 1] of each class in ... */
     int32_t *order;     /* ... places in x */
     near_item *items;   /* [n_items] of the stretch */
@@ -56,8 +65,9 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
 
 /* ---- 1. a stretch ------------------------------------------------------------------------ */
 
-bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int32_t class, int64_t row)
+bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int64_t row)
 {
+    int32_t class = run->given[row];
     if (class < 0 || (run->fitted != NULL && !run->fitted[row]))
         return false;
     if (witnesses->share[class] >= 1)
@@ -66,26 +76,48 @@ bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int
     return rer_random_uniform(witnesses->seed, RER_RANDOM_WITNESS, place, 0) < (double)witnesses->share[class];
 }
 
-static bool is_wanted(const near_pass *pass, int32_t class, int64_t row)
+/* Of a class of this round that is asked for. */
+static bool is_witness(const near_pass *pass, int64_t row)
 {
-    return class >= 0 && pass->ask_start[class] < pass->ask_start[class + 1] &&
-           rer_near_is_witness(pass->witnesses, pass->run, class, row);
+    int32_t class = pass->run->given[row];
+    return class >= pass->low && class < pass->high && pass->ask_start[class] < pass->ask_start[class + 1] &&
+           rer_near_is_witness(pass->witnesses, pass->run, row);
+}
+
+/* Takes the blocks from `first` on whose witnesses there is room for. */
+static void begin_stretch(near_pass *pass)
+{
+    const rer_run *run = pass->run;
+    int64_t all = rer_run_blocks(run), item = 0;
+    pass->begin[0] = 0;
+    for (; pass->first + item < all; item++) {
+        int64_t row = (pass->first + item) * RER_BLOCK, end = rer_min(row + RER_BLOCK, run->N), count = 0;
+        for (; row < end; row++)
+            count += is_witness(pass, row);
+        if (pass->begin[item] + count > pass->room)
+            break;
+        pass->begin[item + 1] = pass->begin[item] + count;
+    }
+    pass->end = pass->first + item;
 }
 
 static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const near_pass *pass = context;
     const rer_run *run = pass->run;
-    int64_t D = run->D;
+    int64_t D = run->D, at = pass->begin[item];
     rer_block *block = scratch;
+    if (at == pass->begin[item + 1])
+        return RER_OK;
     rer_status status = rer_block_load(block, run, pass->witnesses->normalizer, pass->first + item, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
-        int64_t at = item * RER_BLOCK + i;
-        bool witness = is_wanted(pass, block->code[i], block->first + i);
-        pass->code[at] = witness ? block->code[i] : -1;
-        if (witness)
-            rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D,
-                          run->kernels);
+        if (!is_witness(pass, block->first + i))
+            continue;
+        pass->code[at] = rer_max(block->code[i], -1);
+        pass->row[at] = (int32_t)(block->first + i);
+        pass->doubted[at] = pass->witnesses->doubted[block->first + i] != 0;
+        rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D, run->kernels);
+        at++;
     }
     return status;
 }
@@ -142,18 +174,19 @@ static bool is_same_group(const rer_run *run, int64_t a, int64_t b)
     return run->groups != NULL && run->groups[a] >= 0 && run->groups[a] == run->groups[b];
 }
 
-/* To the place asked[ask]. */
-static void offer(const near_pass *pass, int64_t ask, int64_t row, float product)
+/* A row of the stretch to the place asked[ask]. */
+static void offer(const near_pass *pass, int64_t ask, int32_t at, float product)
 {
     rer_near *near = pass->near;
-    int64_t place = pass->asked[ask], asking = near->row[place / near->slots], whole = pass->run->first_row + row;
+    int64_t place = pass->asked[ask], asking = near->row[place / near->slots];
+    int64_t row = pass->row[at], whole = pass->run->first_row + row;
     rer_neighbor *list = near->list + place * RER_NEAR_KEPT;
     float *trusted = near->trusted + place * RER_NEAR, distance = 2 - 2 * product;
     distance = distance > 0 ? distance : 0;
     if (asking == whole || is_same_group(pass->run, asking, row))
         return;
     (void)rer_keep_nearest(list, RER_NEAR_KEPT, RER_NEAR_KEPT, (rer_neighbor){distance, (int32_t)whole});
-    if (pass->witnesses->doubted[row] == 0)
+    if (!pass->doubted[at])
         keep_distance(trusted, distance);
     pass->bar[ask] = 1 - fmaxf(list[RER_NEAR_KEPT - 1].distance, trusted[RER_NEAR - 1]) / 2;
 }
@@ -181,7 +214,7 @@ static void offer_rows(const near_pass *pass, int64_t ask, const int32_t *order,
         pass->run->kernels->channel->row_products(product, x, y, D);
         for (int64_t l = 0; l < rer_min(4, n - k); l++)
             if (product[l] >= pass->bar[ask])
-                offer(pass, ask, pass->first * RER_BLOCK + order[k + l], product[l]);
+                offer(pass, ask, order[k + l], product[l]);
     }
 }
 
@@ -216,18 +249,47 @@ static void fetch_place(const rer_near *near, int64_t place)
     __builtin_prefetch(list + 64);
 }
 
-/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. */
+/* Four asking rows, at `a`, with the class's rows b..end-1. */
+static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
+{
+    int64_t D = pass->run->D;
+    const float *x[4], *y[4];
+    float product[16];
+    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
+        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
+    for (; b < end; b += 4) {
+        for (int k = 0; k < 4; k++)
+            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
+        pass->run->kernels->channel->products(product, x, y, D);
+        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
+            for (int64_t k = 0; k < rer_min(4, end - b); k++)
+                if (product[4 * i + k] >= pass->bar[a + i])
+                    offer(pass, a + i, pass->order[b + k], product[4 * i + k]);
+    }
+}
+
+/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. Among
+ * copies of one row none is known to be too far: most are compared then, and all of them together cost less. */
 static void compare_group(const near_pass *pass, const near_item *item, int64_t a, const coarse_scratch *parts,
                           int64_t first, int64_t n)
 {
-    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0;
+    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0,
+                                                          end = rer_min(a + RER_COARSE_ROWS, item->end);
     for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
         query[i] = pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots;
     rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);
-    for (int64_t i = 0; i < rer_min(RER_COARSE_ROWS, item->end - a); i++) {
+    for (int64_t i = 0; a + i < end; i++) {
         float bar = rer_coarse_bar(&pass->coarse, pass->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
-        if (pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n) > 0)
+        int64_t found = pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
+        near += isfinite(bar) ? found : 0;
+        if (found > 0)
             ask[count++] = a + i;
+    }
+    if (2 * near > (end - a) * n) {
+        int64_t from = rer_max(first, pass->start[item->class]), to = rer_min(first + n, pass->start[item->class + 1]);
+        for (; a < end; a += 4)
+            compare_four(pass, item, a, from, to);
+        return;
     }
     for (int64_t i = 0; i < count; i++) {
         if (i + 1 < count)
@@ -245,25 +307,6 @@ static void compare_coarse(const near_pass *pass, const near_item *item, void *m
         int64_t packs = (rer_min(end - first, RER_COARSE_CHUNK) + RER_COARSE_ROWS - 1) / RER_COARSE_ROWS;
         for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS)
             compare_group(pass, item, a, &parts, first, packs * RER_COARSE_ROWS);
-    }
-}
-
-/* Four asking rows, at `a`, with the class's rows b..end-1. */
-static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
-{
-    int64_t D = pass->run->D, first_row = pass->first * RER_BLOCK;
-    const float *x[4], *y[4];
-    float product[16];
-    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
-        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
-    for (; b < end; b += 4) {
-        for (int k = 0; k < 4; k++)
-            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
-        pass->run->kernels->channel->products(product, x, y, D);
-        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
-            for (int64_t k = 0; k < rer_min(4, end - b); k++)
-                if (product[4 * i + k] >= pass->bar[a + i])
-                    offer(pass, a + i, first_row + pass->order[b + k], product[4 * i + k]);
     }
 }
 
@@ -288,7 +331,7 @@ static rer_status compare_item(void *context, int64_t index, void *scratch, rer_
 static rer_status search_stretch(near_pass *pass, double from, double to, rer_error *error)
 {
     const rer_run *run = pass->run;
-    int64_t all = rer_run_blocks(run), blocks = rer_min(pass->blocks, all - pass->first);
+    int64_t blocks = pass->end - pass->first;
     rer_job load = {.stage = "looking again",
                     .from = from,
                     .to = (from + to) / 2,
@@ -298,7 +341,7 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
                     .context = pass};
     rer_status status = rer_pool_run(run->pool, &load, error);
     if (status == RER_OK)
-        status = plan_stretch(pass, rer_min(blocks * RER_BLOCK, run->N - pass->first * RER_BLOCK), error);
+        status = plan_stretch(pass, pass->begin[blocks], error);
     if (status == RER_OK && pass->n_items > 0)
         status = rer_coarse_load(&pass->coarse, pass->x, pass->order, pass->start[run->C], run, load.to, error);
     rer_scratch measure = RER_MEASURE;
@@ -336,12 +379,15 @@ void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, i
 
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
 {
-    int64_t C = pass->run->C, D = pass->run->D, rows = pass->blocks * RER_BLOCK;
+    int64_t C = pass->run->C, D = pass->run->D, rows = pass->room;
     rer_room rooms[] = {
         RER_ROOM(pass->ask_start, C + 1),
         RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
         RER_ROOM(pass->bar, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->begin, rer_run_blocks(pass->run) + 1),
         RER_ROOM(pass->x, rows * D),
+        RER_ROOM(pass->row, rows),
+        RER_ROOM(pass->doubted, rows),
         RER_ROOM(pass->code, rows),
         RER_ROOM(pass->start, C + 1),
         RER_ROOM(pass->order, rows),
@@ -349,26 +395,47 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
     return rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
 }
 
+/* The rows once more for each of the rounds that let a stretch have enough of each class. */
+static rer_status search_rounds(near_pass *pass, rer_error *error)
+{
+    const rer_run *run = pass->run;
+    int64_t all = rer_run_blocks(run), stretches = (run->N + pass->room - 1) / pass->room;
+    int64_t rounds = rer_max(1, rer_min(stretches, ((int64_t)run->C * AT_ONCE + pass->room - 1) / pass->room));
+    double span = .15 / (double)(all * rounds);
+    rer_status status = RER_OK;
+    for (int64_t round = 0; status == RER_OK && round < rounds; round++) {
+        pass->low = (int32_t)(run->C * round / rounds);
+        pass->high = (int32_t)(run->C * (round + 1) / rounds);
+        for (pass->first = 0; status == RER_OK && pass->first < all; pass->first = pass->end) {
+            double done = .8 + span * (double)(all * round);
+            begin_stretch(pass);
+            status = search_stretch(pass, done + span * (double)pass->first, done + span * (double)pass->end, error);
+        }
+    }
+    return status;
+}
+
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     int64_t all = rer_run_blocks(run), fit = STRETCH_BYTES / (RER_BLOCK * run->D * (int64_t)sizeof(float));
-    near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .blocks = rer_min(all, rer_max(1, fit))};
+    int64_t room = rer_min(all, rer_max(1, fit)) * RER_BLOCK;
+    near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .room = room};
     rer_status status = allocate_pass(&pass, error);
     if (status == RER_OK)
-        status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.blocks * RER_BLOCK, run, .8, error);
+        status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.room, run, .8, error);
     if (status == RER_OK)
         rer_near_list_asked(pass.ask_start, pass.asked, near, run->C);
     for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
         pass.bar[i] = -INFINITY;
-    for (; status == RER_OK && pass.first < all; pass.first += pass.blocks) {
-        double span = .15 / (double)all;
-        int64_t end = rer_min(pass.first + pass.blocks, all);
-        status = search_stretch(&pass, .8 + span * (double)pass.first, .8 + span * (double)end, error);
-    }
+    if (status == RER_OK)
+        status = search_rounds(&pass, error);
     free(pass.ask_start);
     free(pass.asked);
     free(pass.bar);
+    free(pass.begin);
     free(pass.x);
+    free(pass.row);
+    free(pass.doubted);
     free(pass.code);
     free(pass.start);
     free(pass.order);

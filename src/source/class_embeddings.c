@@ -43,9 +43,7 @@ rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_er
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
     rer_status status = rer_input_open(&input, path, error);
-    if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_input_table(&array, NULL, &input, NULL, error);
-    else if (status == RER_OK)
+    if (status == RER_OK)
         status = rer_input_array(&array, &input, error);
     if (status == RER_OK)
         status = rer_class_embeddings_take(data, &array, error);

@@ -91,7 +91,8 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
                           "give the labels as a file",
                           files->features, column);
     if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_input_table(&data->features, column != NULL ? &labels : NULL, &input, column, error);
+        status =
+            rer_input_table(&data->features, column != NULL ? &labels : NULL, &data->columns, &input, column, error);
     else if (status == RER_OK)
         status = rer_input_array(&data->features, &input, error);
     if (status == RER_OK && column != NULL)
@@ -497,6 +498,7 @@ void rer_dataset_free(rer_dataset *data)
     rer_labels_free(&data->groups);
     rer_array_close(&data->pred_probs);
     rer_texts_free(&data->ids);
+    rer_texts_free(&data->columns);
     RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);

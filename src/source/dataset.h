@@ -12,6 +12,7 @@ struct rer_dataset {
     rer_array features;
     rer_labels labels;       /* labels.codes NULL where none were given */
     rer_texts ids;           /* count 0 where none were given */
+    rer_texts columns;       /* [D] names of the features; count 0 where none are known */
     rer_labels subsets;      /* groups of rows; codes NULL where none were given */
     float *class_embeddings; /* [embedded_classes, D], NULL where none were given */
     int32_t embedded_classes;

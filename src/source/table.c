@@ -216,13 +216,32 @@ static rer_status make_array(rer_array *array, table *t, rer_error *error)
     return RER_OK;
 }
 
-rer_status rer_input_table(rer_array *array, rer_texts *labels, const rer_input *input, const char *label_column,
-                           rer_error *error)
+/* The header without the column of labels. */
+static rer_status name_columns(rer_texts *columns, const table *t, rer_error *error)
+{
+    rer_texts_builder names = {0};
+    rer_status status = RER_OK;
+    for (int64_t c = 0; t->has_header && c < t->columns && status == RER_OK; c++) {
+        const char *name = rer_text(&t->first.texts, c);
+        if (c != t->label)
+            status = rer_texts_add(&names, name, (int64_t)strlen(name), error);
+    }
+    if (status == RER_OK)
+        *columns = names.texts;
+    else
+        rer_texts_free(&names.texts);
+    return status;
+}
+
+rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *columns, const rer_input *input,
+                           const char *label_column, rer_error *error)
 {
     table t = {.input = input, .label_column = labels != NULL ? label_column : NULL, .numbers = RER_EMPTY_SPOOL};
     rer_status status = read_in_c_locale(&t, error);
     if (status == RER_OK)
         status = check_table(&t, error);
+    if (status == RER_OK && columns != NULL)
+        status = name_columns(columns, &t, error);
     if (status == RER_OK)
         status = make_array(array, &t, error);
     if (status == RER_OK && labels != NULL) {

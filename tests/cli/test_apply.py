@@ -58,6 +58,33 @@ class Apply(CliCase):
                 self.assertEqual(got.dtype, expected.dtype)
                 np.testing.assert_array_equal(got, expected)
 
+    def test_new_labels_and_none(self):
+        names = np.array(["ant", "bee", "c\u00e4t"])
+        kinds = {"i2": (lambda y: y.astype("i2"), str, "7", lambda y: y.astype("i8")),
+                 "u1": (lambda y: y.astype("u1"), str, "300", lambda y: y.astype("i8")),
+                 "f8": (lambda y: y.astype("f8"), str, "7", lambda y: y.astype("i8")),
+                 "unicode": (lambda y: names[y], lambda c: names[c], "d\u00f6rmouse", None),
+                 "bytes": (lambda y: np.array([b"ant", b"bee", b"cat"])[y], lambda c: "ant bee cat".split()[c], "dormouse", None)}
+        for kind, (made, value, new, numbers) in kinds.items():
+            with self.subTest(kind):
+                y = self.analyze(lambda y: self.save("y.npy", made(y)))
+                rows = [(0, value(y[0]), "new", new), (1, value(y[1]), "none", ""), (2, value(y[2]), "new", new),
+                        (3, value(y[3]), "new", value(2))]
+                done = self.rer("apply", "y.npy", self.decisions(rows), "--out", "z.npy")
+                self.assertEqual(done.out, "3 of 120 labels changed, 1 dropped, 0 kept after a look; labels written to z.npy\n")
+                expected = [value(c) for c in y]
+                expected[0], expected[1], expected[2], expected[3] = new, "-1" if numbers else "", new, value(2)
+                got = np.load(self.path("z.npy"))
+                self.assertEqual(got.dtype.kind, "i" if numbers else "U")
+                self.assertEqual(got.astype(str).tolist(), expected)
+                rows[0] = (0, value(y[0]), "new", 'an "odd", one')
+                self.rer("apply", "y.npy", self.decisions(rows), "--out", "z.csv")
+                with open(self.path("z.csv"), newline="", encoding="utf-8") as file:
+                    texts = ["".join(line) for line in csv.reader(file)]
+                self.assertEqual((texts[:3], len(texts)), (['an "odd", one', "", new], 120))
+                self.rer("apply", "y.npy", self.decisions(rows), "--weights", "w.npy")
+                np.testing.assert_array_equal(np.load(self.path("w.npy")), np.r_[0, 0, 0, 0, np.ones(116)])
+
     def shown_command(self, out="out"):
         """What report.html tells to type."""
         text = self.load(self.path(out, "report.html")).decode()
@@ -186,9 +213,11 @@ class Apply(CliCase):
     def test_refuses_what_it_does_not_understand(self):
         y = self.analyze(lambda y: self.save("y.npy", y))
         label = str(y[4])
-        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose, drop or unsure, not 'maybe'"),
-                           ([(4, label, "fix", "7")], "line 2: the labels have no class '7'"),
+        for rows, text in (([(4, label, "maybe", "2")], "line 2: a decision is keep, fix, choose, new, drop, none or unsure, not 'maybe'"),
+                           ([(4, label, "fix", "7")], "line 2: the labels have no class (a decision 'new' makes one) '7'"),
                            ([(4, label, "fix", "1"), (4, label, "keep", label)], "line 3: a second time the row '4'"),
+                           ([(4, label, "new", "seven")], "line 2: the labels are numbers; write texts (--out y_clean.csv), or name a number, not 'seven'"),
+                           ([(4, label, "new", "")], "line 2: a new label has a name, not ''"),
                            ([(999, label, "keep", label)], "no such row in the labels: '999'"),
                            ([("x", label, "keep", label)], "no such row in the labels: 'x'")):
             self.refuses(text, "y.npy", self.decisions(rows), "--out", "z.npy")

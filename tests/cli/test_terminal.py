@@ -40,6 +40,18 @@ class Terminal(CliCase):
                 self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
 
+    def test_nothing_to_look_at(self):
+        """Few lines of what is hardly wrong, no pair that was seen once; clusters are clusters."""
+        X, y = clusters(n=300)
+        X, y = self.save("X.npy", X), self.save("y.npy", y)
+        for arguments in ((X, y), (X, "--clusters", 3)):
+            text = self.rer("analyze", *arguments).out
+            self.check_shape(text)
+            self.assertLessEqual(sum(bool(re.match(r"  +\d+ ", line)) for line in text.splitlines()), 3)
+            self.assertNotRegex(text, r"/ .*: 1$")
+        self.assertIn("3 clusters", text)
+        self.assertNotRegex(text.split("Note")[0], "label|wrong\\.")
+
     def test_hostile_labels(self):
         names = ["x" * 300, "\x1b[31mred\x07", "猫" * 80, "two\nlines", "\u202egnp.exe", "é" * 90]
         X, y = clusters(n=120, classes=len(names), planted=12)

@@ -21,6 +21,7 @@ size_t __real_fwrite(const void *bytes, size_t size, size_t count, FILE *stream)
 int __real_fflush(FILE *stream);
 int __real_fclose(FILE *stream);
 int __real_close(int fd);
+ssize_t __real_read(int fd, void *bytes, size_t size);
 int __real_mkdir(const char *path, mode_t mode);
 int __real_open64(const char *path, int flags, ...);
 int __wrap_rename(const char *from, const char *to);
@@ -30,6 +31,7 @@ size_t __wrap_fwrite(const void *bytes, size_t size, size_t count, FILE *stream)
 int __wrap_fflush(FILE *stream);
 int __wrap_fclose(FILE *stream);
 int __wrap_close(int fd);
+ssize_t __wrap_read(int fd, void *bytes, size_t size);
 int __wrap_mkdir(const char *path, mode_t mode);
 int __wrap_open64(const char *path, int flags, ...);
 
@@ -87,6 +89,11 @@ int __wrap_close(int fd)
 {
     int code = __real_close(fd);
     return fails_now("close") ? -1 : code;
+}
+
+ssize_t __wrap_read(int fd, void *bytes, size_t size)
+{
+    return fails_now("read") ? -1 : __real_read(fd, bytes, size);
 }
 
 int __wrap_mkdir(const char *path, mode_t mode)

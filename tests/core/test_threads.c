@@ -197,7 +197,11 @@ static int64_t smallest_memory(analysis *run)
 
 static void check_threads(const made_settings *settings, const char *normalize, bool with_caps)
 {
+#ifdef __SANITIZE_THREAD__ /* which takes its time, and sees at 7 what there is at 2 */
+    static const int32_t counts[] = {7};
+#else
     static const int32_t counts[] = {2, 7};
+#endif
     analysis alone, run;
     start(&alone, settings);
     start(&run, settings);
@@ -208,7 +212,7 @@ static void check_threads(const made_settings *settings, const char *normalize, 
     run.options = alone.options;
     run.options.threads = 7;
     int64_t least = with_caps ? smallest_memory(&run) : 0;
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         run.options.threads = counts[i];
         run.options.memory = 0;
         assert_same_as(&alone, &run, file_path("run.npy"));

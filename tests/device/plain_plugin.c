@@ -378,7 +378,7 @@ static void search_place(const plain_device *device, const rer_device_near *near
 static bool find_near(void *handle, const rer_device_near *near)
 {
     plain_device *device = handle;
-    if (device->kept.x == NULL)
+    if (device->kept.x == NULL || device->shape.N > 6000) /* so many would take too long */
         return false;
     for (int32_t c = 0; c < device->shape.C; c++)
         for (int64_t a = near->ask_start[c]; a < near->ask_start[c + 1]; a++)

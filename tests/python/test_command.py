@@ -95,14 +95,15 @@ def test_apply_decisions(tmp_path):
     with open(tmp_path / "decisions.csv", "w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["index", "given_label", "decision", "new_label", "labels_checksum"])
-        rows.writerows([[0, y[0], "fix", 0, checksum], [1, y[1], "drop", "", checksum], [2, y[2], "keep", "", checksum]])
+        rows.writerows([[0, y[0], "fix", 0, checksum], [1, y[1], "drop", "", checksum], [2, y[2], "keep", "", checksum],
+                        [3, y[3], "new", 7, checksum]])
     expected = y.copy()
-    expected[:2] = 0, -1
+    expected[:2], expected[3] = (0, -1), 7
     np.testing.assert_array_equal(rer.apply(y, tmp_path / "decisions.csv"), expected)
     objects = rer.apply(y.astype(object), tmp_path / "decisions.csv")
-    assert objects[1] is None and objects[0] == 0 and objects[2] == y[2]
+    assert objects[1] is None and objects[0] == 0 and objects[2] == y[2] and objects[3] == 7
     weights = rer.apply(y, tmp_path / "decisions.csv", weights=True)
-    assert weights[:3].tolist() == [0, 0, 1] and (weights[3:] == 1).all()
+    assert weights[:4].tolist() == [0, 0, 1, 0] and (weights[4:] == 1).all()
     # Other names of classes, from the result itself or given as for rer.analyze.
     truth = clusters()[1]
     np.testing.assert_array_equal(rer.apply(y, result, auto=.9), truth)

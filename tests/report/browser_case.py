@@ -10,6 +10,7 @@ import tempfile
 import time
 import unittest
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 SKIPPED = 77
@@ -85,6 +86,13 @@ class BrowserCase(unittest.TestCase):
     def assert_readable(self, page):
         """Every text stands out at least 4.5 : 1 from what is behind it, in charts and fields too."""
         self.assertEqual(page.evaluate(FAINT_TEXTS), [])
+
+    def assert_accessible(self, page):
+        """axe-core finds nothing in either theme."""
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found = Axe().run(page).response["violations"]
+            self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [], scheme)
 
     def assert_fits_paper(self, page):
         """Printed, nothing is wider than the sheet: A4 with margins of 12 mm."""

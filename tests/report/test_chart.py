@@ -261,5 +261,32 @@ class Charts(unittest.TestCase):
         self.assertIn("</script><img src=x", "".join(heat.itertext()))
 
 
+class Coinciding(unittest.TestCase):
+    def test_lines_on_each_other_share_their_way(self):
+        """Dash by dash: at every place one of them is drawn, and each is drawn somewhere."""
+        x, y = [0, 1, 2], [.3, .5, .4]
+        line = lambda name, values: {"kind": "line", "name": name, "x": x, "y": values}
+        root = draw(title="t", x={"title": "x"}, y={"title": "y"},
+                    series=[line("a", y), line("alone", [.1, .2, .3]), line("b", y), line("c", [v + 1e-4 for v in y])])
+        lines = with_class(root, "line")
+        drawn = [line for line in lines if line.get("d")]
+        dashes = [(line.get("stroke-dasharray"), line.get("stroke-dashoffset")) for line in drawn]
+        self.assertEqual(dashes[1], (None, None))
+        seen = []
+        for pattern, offset in (dashes[0], dashes[2], dashes[3]):
+            length, gap = map(float, pattern.split())
+            seen.append({s for s in range(270) if (s + float(offset)) % (length + gap) < length})
+        self.assertEqual(set().union(*seen), set(range(270)))
+        self.assertEqual(sum(map(len, seen)), 270)
+
+    def test_one_value_but_for_rounding(self):
+        """It is one line in the middle, not a jagged one."""
+        root = draw(title="t", x={"title": "x"}, y={"title": "y"},
+                    series=[{"kind": "line", "name": "a", "x": [0, 1, 2], "y": [.02, .02 * (1 + 1e-15), .02]}])
+        path = next(line for line in with_class(root, "line") if line.get("d"))
+        heights = {float(place.split()[1]) for place in re.findall(r"[ML]([-\d.]+ [-\d.]+)", path.get("d"))}
+        self.assertEqual(len(heights), 1)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -68,11 +68,16 @@ static void writes_all_or_nothing(void **state)
     free(offset);
 }
 
+/* With names of columns, of which the telling ones are found. */
 static void writes_all_or_nothing_with_bars(void **state)
 {
     (void)state;
+    char name[] = "a";
     test_fixture fixture = fixture_make(40, 3, 1);
+    int64_t *offset = fixture_array(fixture.data.D, sizeof *offset);
+    fixture.data.columns = (rer_texts){.count = fixture.data.D, .offset = offset, .bytes = name};
     fail_each_allocation(&fixture);
+    free(offset);
 }
 
 int main(void)

@@ -114,11 +114,22 @@ class Page(PageCase):
         for part in ("How they were computed", "its own class, and of the metric", "whiten", summary()["version"],
                      summary()["checksums"]["labels"]):
             self.assertIn(part, text)
-        self.assertNotIn("classifier-c", text)  # options of detectors that did not run
         self.assertNotIn("--budget", text)
         text = self.words("--normalize", "minmax", "--detector", "confident", "--seed", 3)
-        for part in ("(minmax)", "another detector", "classifier-c", "--seed 3", "--detector confident"):
+        for part in ("(minmax)", "another detector", "--normalize minmax", "--seed 3", "--detector confident"):
             self.assertIn(part, text)
+
+    def test_words_of_clusters(self):
+        X, y = clusters(n=400, classes=4, spread=1.2)
+        self.save("X.npy", X)
+        self.rer("analyze", "X.npy", "--clusters", 4, "--out", "out", "--quiet")
+        text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+        text = re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<(style|script).*?</\1>", "", text))
+        rate = json.loads((self.folder / "out" / "summary.json").read_text())["noise_rate"]
+        doubtful = round(400 * rate)
+        self.assertIn(f"4 clusters: about {doubtful} of the 400 samples may belong to another one" if doubtful else
+                      "4 clusters, apart from each other: hardly any of the 400 samples lies between two", text)
+        self.assertNotRegex(text, "(?i)labels? (is|are|looks?) wrong|wrong labels|label is suspicious")
 
     def test_outliers_are_no_count_where_classes_overlap(self):
         caution = "the order says more than the number"
@@ -219,6 +230,56 @@ class Page(PageCase):
         data = self.analyze(X, y + 5, "--class-names", names)
         self.assertEqual({n: v for n, v in zip(data["classes"], data["values"])}, {"one": "5", "two": "6", "three": "7"})
         self.assertIsNone(self.analyze(X, y)["values"])
+
+    def test_telling_columns(self):
+        """Of a CSV with a header: the columns in which a suspect is nearest to one class's median and not the other's."""
+        X, y = clusters(n=240, d=9, classes=3, planted=12, spread=1.6)
+        X *= np.array([1, 100, .01, 1, 1, 1, 1, 1, 1], "f4")
+        names = [f'"column, {j}"' for j in range(9)]
+        lines = [",".join([*map(repr, row.tolist()), str(c)]) for row, c in zip(X, y)]
+        self.save("t.csv", "\n".join([",".join([*names, "kind"]), *lines]) + "\n")
+        self.rer("analyze", "t.csv", "--label-column", "kind", "--out", "out", "--quiet")
+        data, samples = data_of(self.folder / "out" / "report.html"), self.table("samples.csv")
+        self.assertEqual(data["columns"], [f"column, {j}" for j in range(9)])
+        p = column(samples, "mistakenness")
+        clean = [s["is_label_issue"] == "false" and s["is_outlier"] == "false" and s["predicted_label"] == s["given_label"]
+                 for s in samples] & (p < .2)
+        rows = [X[clean & (y == c)].astype("f8") for c in range(3)]
+        self.assertLess(max(map(len, rows)), 128)  # all of them are looked at
+        middle = np.array([np.sort(r, axis=0)[len(r) // 2] for r in rows])
+        spread = np.mean([(np.sort(r, axis=0)[len(r) - 1 - len(r) // 4] - np.sort(r, axis=0)[len(r) // 4]) / 2
+                          for r in rows], axis=0)
+        for suspect in data["suspects"]:
+            row, telling = suspect[0], np.array(suspect[14])
+            given, suggested = (middle[int(data["classes"][c])] for c in suspect[1:3])
+            says = np.abs((X[row] - given) ** 2 - (X[row] - suggested) ** 2) / spread ** 2
+            found = telling[:, 0].astype(int)
+            np.testing.assert_allclose(says[found], np.sort(says)[::-1][:6], rtol=1e-4)
+            np.testing.assert_allclose(telling[:, 1:], np.stack([X[row], given, suggested], 1)[found], rtol=1e-5)
+        self.assertEqual(self.analyze(X, y)["columns"], [])  # no names, no values: bars
+
+    def test_neighbours_are_those_of_the_second_look(self):
+        data = self.make()
+        near = {int(s["index"]): s["nearest_rows"] for s in self.samples if s["is_label_issue"] == "true"}
+        self.assertTrue(any(near.values()))
+        for suspect in data["suspects"]:
+            row, labels, rows = suspect[0], suspect[12], suspect[13]
+            self.assertEqual([self.given[r] for r in rows], labels[:4])
+            if row in near:
+                self.assertEqual(rows, [int(r) for r in re.findall(r"\d+", near[row])][:4])
+
+    def test_the_command_repeats_the_run(self):
+        """With the options that are not at their defaults, and those alone."""
+        X, y = clusters(planted=10)
+        for told in ([], ["--normalize", "unit", "--details", "--seed", "5"]):
+            self.analyze(X, y, *told)
+            text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+            words = re.search("<pre><code>rer (.*?)</code></pre>", text)[1].split()
+            options = words[3:words.index("--out")]
+            self.assertEqual(sorted(options), sorted(told))
+            before = self.table("samples.csv")
+            self.rer(*words)
+            self.assertEqual(self.table("samples.csv", out="results"), before)
 
     def test_many_classes_and_no_labels(self):
         random = np.random.default_rng(0)

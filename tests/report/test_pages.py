@@ -44,6 +44,7 @@ class Pages(BrowserCase):
             self.shoot(page, f"{name}-{look}")
             self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, look)
             self.assert_readable(page)
+        self.assert_accessible(page)
         printed = self.open(self.folder / path)
         self.assert_fits_paper(printed)
         return page
@@ -60,12 +61,21 @@ class Pages(BrowserCase):
         self.assertEqual(len(points), len(data["points"]))
         for shown, point in zip(points, data["points"]):
             mean = lambda name: point[name]["mean"] if isinstance(point[name], dict) else point[name]
-            self.near([shown[0], shown[2], shown[6]], [point["n"], mean("chi"), mean("error_rate")])
+            self.near([shown[0], shown[2], shown[3]], [point["n"], mean("error_rate"), mean("chi")])
         laws = self.table(page, "Laws")
-        self.near(laws[0][1:5], [data["chi_inf"], *data["intervals"]["chi_inf"], data["finite_size"]])
-        self.near(laws[3][1], data["error_rate"]["error_rate_inf"])
-        self.near([row[2] for row in self.table(page, "Forecasts")[1:]],
-                  [data["forecasts"][name]["chi"] for name in ("collect", "prune")])
+        self.near(laws[1][1:5], [data["chi_inf"], *data["intervals"]["chi_inf"], data["finite_size"]])
+        self.near(laws[0][1], data["error_rate"]["error_rate_inf"])  # the error first
+        now = data["points"][-1]["error_rate"]
+        now = now["mean"] if isinstance(now, dict) else now
+        for shown, name in zip(self.table(page, "Forecasts")[1:], ("collect", "prune"), strict=True):
+            forecast = data["forecasts"][name]
+            self.near(shown[3:5], [forecast["error_rate"], forecast["chi"]])
+            fewer = 1000 * (now - forecast["error_rate"])
+            words = ("hardly any difference" if abs(fewer) < .5 else
+                     f"{abs(fewer):.0f} {'fewer' if fewer > 0 else 'more'} error{'' if abs(fewer) < 1.5 else 's'} in 1,000 samples")
+            self.assertEqual(shown[1], words)
+        self.assertEqual(page.locator(".numbers dt").first.inner_text(), "Nearest-class error")
+        self.assertRegex(page.inner_text("h1"), r"error (of|from) [\d.]+ %")
         self.assertEqual(page.locator("svg.chart").count(), 2)
 
     def test_bench(self):
@@ -94,6 +104,9 @@ class Pages(BrowserCase):
         for row, shown in enumerate(self.table(page, "AUROC by kind and rate of noise")):
             self.assertEqual(bold.nth(row).locator(".best").count(), int(shown[6] > 0 or shown[7] < 0))
         self.assertGreater(page.locator("svg.chart").count(), 9)
+        heads = page.locator("table:has(caption:text-is('Detectors')) th.n").all_inner_texts()
+        self.assertEqual(page.locator(".meanings dt").all_inner_texts(), heads)  # each has a line
+        self.assertTrue(all(len(text) > 20 for text in page.locator(".meanings dd").all_inner_texts()))
 
     def test_names_of_files_stay_texts(self):
         evil = "<img src=x onerror=window.evil=1>'\"&"
@@ -123,6 +136,9 @@ class Pages(BrowserCase):
         for shown, row in zip(self.table(page, "Agreement of pairs"), pairs, strict=True):
             self.assertEqual(shown[:2], [row["run_a"], row["run_b"]])
             self.near(shown[2:], [row[n] for n in ("spearman_samples", "spearman_classes", "ndcg_samples", "ndcg_classes")])
+        headline = page.inner_text("h1")
+        for row in pairs:  # all of them
+            self.assertIn(f"{float(row['spearman_samples']):.2f} ({row['run_a']}, {row['run_b']})", headline)
         found = self.table(page, "Disagreements")
         self.assertEqual([row[0] for row in found], [int(row["index"]) for row in self.read("agreement/disagreements.csv")])
         self.assertIn(EVIL, {row[1] for row in found})

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import unittest
+import urllib.parse
 
 import numpy as np
 
@@ -305,7 +306,71 @@ class Review(ReviewCase):
                 page.locator("#class-rows button.open").first.click()
                 self.assert_readable(page)
                 self.shoot(page, f"report-{name}-{scheme}")
+        page.keyboard.press("c")
+        self.assert_accessible(page)
         self.assert_fits_paper(page)
+
+    def test_rows_of_a_table_by_the_names_of_their_columns(self):
+        X, y = clusters(n=240, d=6, classes=3, planted=12)
+        lines = [",".join([*(f"{v:.5g}" for v in row), "abc"[c]]) for row, c in zip(X, y)]
+        (self.folder / "t.csv").write_text("\n".join([",".join([*(f"{EVIL[:8]} {j}" for j in range(6)), "kind"]), *lines]))
+        self.rer("analyze", "t.csv", "--label-column", "kind", "--out", "table", "--quiet")
+        path = self.folder / "table" / "report.html"
+        data = data_of(path)
+        page = self.open(path, viewport={"width": 390, "height": 844})
+        self.assertEqual(page.locator("svg.bars").count(), 0)
+        self.assertFalse(page.is_visible("#bars-note"))
+        suspect = data["suspects"][0]
+        self.assertEqual(page.locator(".telling thead th").all_inner_texts(),
+                         ["column", data["classes"][suspect[1]], "this row", data["classes"][suspect[2]]])
+        for shown, (j, own, given, suggested) in zip(page.locator(".telling tbody tr").all(), suspect[14], strict=True):
+            name, *values = shown.locator("th, td").all_inner_texts()
+            self.assertEqual(name, data["columns"][j])
+            np.testing.assert_allclose([float(v) for v in values], [given, own, suggested], rtol=1e-3)
+            near = shown.locator(".near").inner_text()
+            self.assertEqual(near, values[0 if abs(own - given) <= abs(own - suggested) else 2])
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
+        self.assert_harmless(page)
+        self.shoot(page, "report-columns-phone")
+
+    def test_files_and_neighbours(self):
+        """The name of a picture's file, a link to it, and the nearest ones with their labels."""
+        from PIL import Image
+        X, y = clusters(n=60, planted=6)
+        for place, out in (("the photos/a#1?", "deep/er"), (self.folder / "elsewhere", self.folder / "absolute")):
+            folder = self.folder / place
+            folder.mkdir(parents=True)
+            for row in range(60):
+                Image.fromarray(np.full((30, 40, 3), 4 * row, "u1")).save(folder / f"picture {row:02d} \u00e9%.png")
+            (self.folder / "deep").mkdir(exist_ok=True)
+            path = self.analyze(X, y, "--images", place, out=out)
+            suspect = data_of(path)["suspects"][0]
+            page = self.open(path)
+            self.assertIn(f"picture {suspect[0]:02d} \u00e9%.png", page.inner_text("#detail h3"))
+            address = page.evaluate("document.querySelector('.file a').href")
+            found = pathlib.Path(urllib.parse.unquote(urllib.parse.urlparse(address).path))
+            self.assertTrue(found.samefile(folder / f"picture {suspect[0]:02d} \u00e9%.png"), address)
+            near = page.locator(".examples").first
+            self.assertEqual(near.locator("bdi").all_inner_texts(), [data_of(path)["classes"][c] for c in suspect[12][:4]])
+            self.assertEqual(near.locator("img").count(), len(suspect[13]))
+
+    def assert_titled(self, page):
+        """Something is written along both axes of the matrix, and the page says what they are."""
+        page.locator("#canvas").scroll_into_view_if_needed()
+        above, beside = page.evaluate("""() => {
+            const c = document.getElementById('canvas'), side = c.width, title = 20 * devicePixelRatio;
+            const data = c.getContext('2d').getImageData(0, 0, side, side).data;
+            let above = 0, beside = 0;
+            for (let y = 0; y < side; y++)
+                for (let x = 0; x < side; x++) {
+                    const painted = data[4 * (y * side + x) + 3] > 128;
+                    above += painted && y < title;
+                    beside += painted && x < title;
+                }
+            return [above, beside];
+        }""")
+        self.assertGreater(min(above, beside), 50)
+        self.assertIn("Rows: the given label. Columns: the nearest class.", page.inner_text("#confused-lead"))
 
     def test_matrix_by_keyboard(self):
         X, y = clusters(n=900, classes=60, planted=60, spread=2)
@@ -313,6 +378,7 @@ class Review(ReviewCase):
         data = data_of(path)
         a, b, ab, ba = max(data["pairs"], key=lambda pair: max(pair[2:]))
         page = self.open(path)
+        self.assert_titled(page)
         page.focus("#canvas")
         page.keyboard.press("ArrowRight")  # the whole is in sight: nothing moves
         self.assertRegex(page.inner_text("#cell"), rf": {max(ab, ba)} samples, ")
@@ -382,6 +448,7 @@ class Review(ReviewCase):
         self.assertTrue(page.is_visible("#canvas"))
         page.locator("#canvas").scroll_into_view_if_needed()
         page.wait_for_timeout(200)
+        self.assert_titled(page)
         self.shoot(page, "matrix-1000-classes", full_page=False)
         for _ in range(6):
             page.click("#zoom-in")
@@ -429,7 +496,7 @@ class Queue(ReviewCase):
         data = data_of(path)
         page = self.start(path)
         for place, key in enumerate("2134"):
-            row, given, suggested, p, *_, nearest = data["suspects"][place]
+            row, given, suggested, p, *_, nearest = data["suspects"][place][:13]
             order = [suggested, given] if p > .5 else [given, suggested]
             counts = {c: nearest.count(c) for c in dict.fromkeys(nearest)}
             order += sorted((c for c in counts if c not in order), key=lambda c: -counts[c])
@@ -461,6 +528,38 @@ class Queue(ReviewCase):
                          [(rows[0], "unsure", ""), (rows[1], "unsure", 'ask "Ann", then\u2026')])
         self.rer("apply", "y.npy", "decisions.csv", "--out", "z.npy", "--quiet")
         np.testing.assert_array_equal(np.load(self.folder / "z.npy"), self.y)
+
+    def test_a_new_label_and_none(self):
+        """Typed where no class fits; the command that is shown takes it."""
+        path = self.small()
+        rows = [s[0] for s in data_of(path)["suspects"]]
+        page = self.start(path)
+        self.assertEqual(page.inner_text("#apply").split()[-1], "y_clean.npy")
+        page.keyboard.press("c")
+        page.keyboard.type("2")  # a class that is there is no new one
+        self.assertEqual(page.locator("#choices li").all_inner_texts(), ["2"])
+        page.keyboard.press("Escape")
+        page.keyboard.press("c")
+        page.keyboard.type('jump "suit"')
+        self.assertEqual(page.locator("#choices li").all_inner_texts(), ['a new label: jump "suit"'])
+        page.keyboard.press("Enter")
+        self.assertEqual(self.cards(page).nth(0).locator(".badge").inner_text(), '\u2192 jump "suit"')
+        page.keyboard.press("x")
+        self.assertEqual(self.cards(page).nth(1).locator(".badge").inner_text(), "none fits")
+        table = self.export(page)
+        self.assertEqual([(int(r["index"]), r["decision"], r["new_label"]) for r in table],
+                         [(rows[0], "new", 'jump "suit"'), (rows[1], "none", "")])
+        command = page.inner_text("#apply")
+        subprocess.run(f'"$RER_COMMAND" {command.removeprefix("rer ")}', shell=True, check=True, cwd=self.folder,
+                       stdout=subprocess.DEVNULL)
+        with open(self.folder / command.split()[-1], newline="", encoding="utf-8") as file:
+            made = ["".join(line) for line in csv.reader(file)]
+        expected = self.y.astype(str).astype(object)
+        expected[rows[0]], expected[rows[1]] = 'jump "suit"', ""
+        self.assertEqual(made, expected.tolist())
+        page.set_input_files("#file", self.folder / "decisions.csv")  # read back
+        self.wait(page, "!document.getElementById('message').hidden")
+        self.assertEqual(self.export(page), table)
 
     def test_clear_all_is_undone(self):
         page = self.start(self.small())
@@ -495,7 +594,22 @@ class Queue(ReviewCase):
         row = self.chosen_row(page)
         page.keyboard.press("k")
         self.assertEqual({int(r["index"]): r["decision"] for r in self.export(page)}, {odd[0]: "drop", row: "keep"})
+        page.keyboard.press("u")
+        for act, decisions in (("only", ["drop", "drop", "keep"]), (f"all-{suspects[0][1]}", None)):
+            page.locator(f'#detail [data-act^="{act[:4]}"]').first.click()  # a decision on the whole group
+            made = {int(r["index"]): r for r in self.export(page)}
+            self.assertEqual(set(made) - {odd[0]}, copies)
+            if decisions:
+                self.assertEqual(sorted(made[r]["decision"] for r in copies), decisions)
+            else:
+                self.assertEqual(len({made[r]["new_label"] for r in copies}), 1)
+            page.keyboard.press("u")
+            self.assertEqual(len(self.export(page)), 1)
+        page.select_option("#what", "outlier")
+        page.keyboard.press("n")
+        self.assertEqual(page.locator(".decide button").nth(1).get_attribute("data-act"), "none")
         self.shoot(page, "report-copies", full_page=False)
+        self.assert_accessible(page)
 
     def test_the_list_ends_where_it_is_not_worth_it(self):
         path = self.small()

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define CLASSES 6
+#define CLASSES 20
 #define SLOTS 3
 
 /* Rows in three blocks; every third one asks for three classes, its own first. */
@@ -292,12 +292,12 @@ static void test_without_coarse_rows(void **state)
     }
 }
 
-/* Rows twice as wide as a stretch is long are read in many stretches, with the same lists. */
+/* Wide rows are read in many stretches, and for half of the classes at a time, with the same lists. */
 static void test_stretches(void **state)
 {
     (void)state;
     near_case one;
-    start(&one, 2500, 9000, 2); /* a block has 36 MB, a stretch 48 */
+    start(&one, 2500, 9000, 2); /* a stretch has room for 1,024 of them */
     search(&one);
     int64_t N = one.made.N;
     double *units = zeros(N * 9000, sizeof(double)), *distance = zeros(N, sizeof(double));
@@ -305,7 +305,8 @@ static void test_stretches(void **state)
     for (int64_t row = 0; row < N; row++)
         unit_of(units + row * 9000, &one, row);
     for (int64_t query = 0; query < one.near.count; query += 201)
-        check_place(&one, units, query, 0, distance, sorted);
+        for (int32_t slot = 0; slot < SLOTS; slot++)
+            check_place(&one, units, query, slot, distance, sorted);
     free(units);
     free(distance);
     free(sorted);

@@ -3,6 +3,7 @@
  * processor gives the same bits whatever the number of threads. */
 #include "backend/backend.h"
 #include "backend/cpu/exp.h"
+#include "backend/cpu/search.h"
 
 #include <math.h>
 #include <string.h>
@@ -215,14 +216,7 @@ static void direct_f64(const double *t, const double *u_own, const double *u_k, 
 /* Place of the smallest of d2 [n], the first of equals. */
 static int32_t find_smallest(const float *d2, int32_t n)
 {
-    float smallest = INFINITY;
-#pragma omp simd reduction(min : smallest)
-    for (int32_t k = 0; k < n; k++)
-        smallest = d2[k] < smallest ? d2[k] : smallest;
-    for (int32_t k = 0; k < n; k++)
-        if (d2[k] == smallest)
-            return k;
-    return 0;
+    return (int32_t)place_of(smallest_of(d2, n), d2, n);
 }
 
 #define SUM_PIECE 512 /* floats are added up at most this long before going into a double */
@@ -365,6 +359,7 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .left_out_f64 = left_out_f64,
     .direct_f32 = direct_f32,
     .direct_f64 = direct_f64,
+    .smallest = smallest_of,
     .find_nearest = find_nearest,
     .log_sum_exp = log_sum_exp,
     .softmax = softmax,

@@ -2,6 +2,7 @@
  * The letters are those of channel/channel.c. */
 #include "backend/backend.h"
 #include "backend/cpu/exp.h"
+#include "backend/cpu/search.h"
 
 #define TABLE_NAME_OF(isa) rer_channel_kernels_##isa
 #define TABLE_NAME(isa) TABLE_NAME_OF(isa)
@@ -30,18 +31,16 @@ static float find_top(const float *z, int64_t n, int32_t *best)
 #pragma omp simd reduction(max : top)
     for (int64_t k = 0; k < n; k++)
         top = z[k] > top ? z[k] : top;
-    int64_t at = 0;
-    while (at + 1 < n && z[at] != top)
-        at++;
-    *best = (int32_t)at;
+    *best = (int32_t)place_of(top, z, n);
     return top;
 }
 
+/* The best class, whose term is 1, is kept out of the loop: where it has nearly everything, the rest counts. */
 static void sums(rer_channel_sums *sums, float *restrict z, const float *restrict rates, double sharpness, int64_t n)
 {
     float top = find_top(z, n, &sums->best), lambda = (float)sharpness;
     double rest = 0, blurred = 0, flow = 0;
-    sums->top = top;
+    z[sums->best] = -INFINITY;
 #pragma omp simd reduction(+ : rest, blurred)
     for (int64_t k = 0; k < n; k++) {
         float below = z[k] - top;
@@ -50,16 +49,14 @@ static void sums(rer_channel_sums *sums, float *restrict z, const float *restric
         rest += (double)e;
         blurred += (double)exp_of_negative(lambda * (below > DEEPEST ? below : DEEPEST));
     }
+    sums->top = top;
+    sums->rest = rest - (double)z[sums->best];
+    sums->blurred = 1 + (blurred - (double)exp_of_negative(lambda * DEEPEST));
+    z[sums->best] = 1;
     if (rates != NULL)
 #pragma omp simd reduction(+ : flow)
         for (int64_t k = 0; k < n; k++)
             flow += (double)(rates[k] * z[k]);
-    /* The sum without its largest term, which is exactly 1: where that has nearly everything, the rest counts. */
-    double others = 0;
-    for (int64_t k = 0; rest < 1.01 && k < n; k++)
-        others += k != sums->best ? (double)z[k] : 0;
-    sums->rest = rest < 1.01 ? others : rest - 1;
-    sums->blurred = blurred;
     sums->flow = flow;
 }
 

@@ -125,7 +125,7 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
         status =
             rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error);
     if (status == RER_OK)
-        status = rer_label_file_write(out, &file, noisy, error);
+        status = rer_label_file_write(out, &file, noisy, &(rer_texts){0}, error);
     if (status == RER_OK) {
         *summary = (rer_noise_summary){.n_changed = changed, .n_classes = file.labels.C};
         for (int64_t row = 0; row < file.labels.N; row++)

@@ -56,14 +56,27 @@ static void put_means(rer_writer *writer, const rer_bench *bench)
 {
     static const rer_column columns[] = {
         {.title = "detector"},
-        {.title = "AUROC", .is_number = true, .help = "1: every wrong label above every right one"},
-        {.title = "average precision", .is_number = true, .help = "mean share of wrong labels down to each wrong one"},
-        {.title = "F1", .is_number = true, .help = "of what it flags"},
-        {.title = "best F1", .is_number = true, .help = "of any threshold"},
-        {.title = "ECE", .is_number = true, .help = "calibration error of its probabilities; smaller is better"},
-        {.title = "NCFD", .is_number = true, .help = "what its confidence adds to F1"},
-        {.title = "noise rate ±", .is_number = true, .help = "mean error of its noise rate; smaller is better"},
-        {.title = "seconds", .is_number = true, .help = "for one set of labels"},
+        {.title = "AUROC",
+         .is_number = true,
+         .help = "How often a wrong label stands above a right one: 1 is always, 0.5 is chance."},
+        {.title = "average precision",
+         .is_number = true,
+         .help =
+             "Going down its list, the mean share of wrong labels up to each wrong one: 1 is no right one between."},
+        {.title = "F1",
+         .is_number = true,
+         .help = "Of what it flags: the balance of how many are wrong and how many of the wrong ones it has."},
+        {.title = "best F1", .is_number = true, .help = "The same at the threshold that would suit it best."},
+        {.title = "ECE",
+         .is_number = true,
+         .help = "How far its probabilities are from the share that is wrong; smaller is better."},
+        {.title = "NCFD",
+         .is_number = true,
+         .help = "How much of what F1 lacks is made good where each label counts by its probability."},
+        {.title = "noise rate ±",
+         .is_number = true,
+         .help = "How far its estimate of all wrong labels is from what was planted; smaller is better."},
+        {.title = "seconds", .is_number = true, .help = "For one set of labels, on this machine."},
     };
     static const struct {
         rer_metric_id metric;
@@ -92,6 +105,7 @@ static void put_means(rer_writer *writer, const rer_bench *bench)
         rer_frame_cell_number(writer, seconds, 2, false);
     }
     rer_frame_table_end(writer);
+    rer_frame_meanings(writer, columns, N_SHOWN + 2);
 }
 
 static void put_cell_row(rer_writer *writer, const rer_bench *bench, int c)
@@ -165,7 +179,7 @@ void rer_bench_put_page(rer_writer *writer, const void *what, int which)
         put_charts(writer, bench);
         put_cells(writer, bench);
     }
-    rer_study study = {"bench",         "Options of the run; all numbers are in bench.csv.",
+    rer_study study = {"bench",         "Options that are not at their defaults; all numbers are in bench.csv.",
                        &bench->options, bench->N,
                        bench->D,        bench->C,
                        bench->seconds};

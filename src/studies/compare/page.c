@@ -9,6 +9,29 @@ static const char *run_name(const rer_comparison *comparison, int run)
 
 /* ---- the answer ------------------------------------------------------------------------------- */
 
+enum { PAIRS_TOLD = 3 }; /* of three runs; more are a range */
+
+static const char *agreement_word(double correlation)
+{
+    return correlation > .8   ? "agree well"
+           : correlation > .5 ? "agree in part"
+           : correlation > .2 ? "agree little"
+                              : "hardly agree";
+}
+
+/* " 0.14 (a, b), 0.26 (a, c)" behind the `used` bytes; false: there is no room for all names. */
+static bool list_pairs(char *text, size_t size, int used, const rer_comparison *comparison)
+{
+    for (int i = 0; i < comparison->n_pairs && used > 0 && (size_t)used < size; i++) {
+        const rer_agreement *pair = &comparison->pairs[i];
+        char number[RER_CHART_TEXT];
+        used += snprintf(text + used, size - (size_t)used, "%s %s (%s, %s)", i > 0 ? "," : "",
+                         rer_fixed_text(number, pair->spearman_samples, 2), run_name(comparison, pair->a),
+                         run_name(comparison, pair->b));
+    }
+    return used > 0 && (size_t)used < size;
+}
+
 static void headline_of_samples(char *text, size_t size, const rer_comparison *comparison)
 {
     char a[RER_CHART_TEXT], b[RER_CHART_TEXT];
@@ -21,10 +44,8 @@ static void headline_of_samples(char *text, size_t size, const rer_comparison *c
         (void)snprintf(text, size, "The runs cannot be compared: all samples are alike");
         return;
     }
-    const char *word = low > .8   ? "agree well"
-                       : low > .5 ? "agree in part"
-                       : low > .2 ? "agree little"
-                                  : "hardly agree";
+    const char *word =
+        strcmp(agreement_word(low), agreement_word(high)) == 0 ? agreement_word(low) : "do not all agree";
     const char *about = strcmp(comparison->column, "mistakenness") == 0 ? "on which labels are wrong"
                         : strcmp(comparison->column, "rer") == 0        ? "on which samples are hard"
                                                                         : "";
@@ -33,9 +54,12 @@ static void headline_of_samples(char *text, size_t size, const rer_comparison *c
     if (comparison->n_pairs == 1)
         (void)snprintf(text, size, "The two runs %s %s: rank correlation of %.40s %s", word, about, comparison->column,
                        a);
-    else
-        (void)snprintf(text, size, "The %d runs %s %s: rank correlations of %.40s %s to %s", comparison->count, word,
-                       about, comparison->column, a, b);
+    else {
+        int used = snprintf(text, size, "The %d runs %s %s: rank correlation of %.40s", comparison->count, word, about,
+                            comparison->column);
+        if (comparison->n_pairs > PAIRS_TOLD || !list_pairs(text, size, used, comparison))
+            (void)snprintf(text + used, size - (size_t)used, " %s to %s", a, b);
+    }
 }
 
 static void headline_of_labels(char *text, size_t size, const rer_comparison *comparison)
@@ -69,9 +93,9 @@ static void put_runs(rer_writer *writer, const rer_comparison *comparison)
         {.title = "samples", .is_number = true},
         {.title = "classes", .is_number = true},
         {.title = "features", .is_number = true},
-        {.title = "χ", .is_number = true},
+        {.title = "χ", .is_number = true, .help = "the distance to the own class over that to the nearest other one"},
         {.title = "difficulty", .is_number = true, .help = "nearest-class error over that of guessing"},
-        {.title = "error", .is_number = true, .help = "left out: the nearest class is not the given one"},
+        {.title = "nearest-class error", .is_number = true, .help = "samples that lie nearest to another class"},
         {.title = "wrong", .is_number = true, .help = "noise rate: labels that are probably wrong"},
         {.title = "flagged", .is_number = true},
     };
@@ -127,8 +151,10 @@ static void put_disagreements(rer_writer *writer, const rer_comparison *comparis
         {.title = "lowest rank", .is_number = true},
         {.title = "in"},
     };
+    bool is_doubt = strcmp(comparison->column, "mistakenness") == 0;
     rer_frame_section(writer, "disagreements", "Where they disagree most",
-                      "Samples that one run finds hard and another one easy.");
+                      is_doubt ? "Samples whose labels one run doubts and another one trusts."
+                               : "Samples that one run finds hard and another one easy.");
     rer_frame_table_start(writer, "Disagreements", columns, 6);
     for (int i = 0; i < comparison->n_disagreements; i++) {
         const rer_disagreement *found = &comparison->disagreements[i];
@@ -251,7 +277,7 @@ static void put_models(rer_writer *writer, const rer_comparison *comparison)
 void rer_comparison_put_page(rer_writer *writer, const void *what, int which)
 {
     const rer_comparison *comparison = what;
-    char headline[300];
+    char headline[600];
     bool same_samples = comparison->mode == RER_COMPARE_SAMPLES, labels = comparison->mode == RER_COMPARE_LABELS;
     rer_frame frame = {
         .kind = "Comparison of runs",

@@ -172,9 +172,10 @@ void rer_scaling_put_chart(rer_writer *writer, const void *what, int which)
     rer_reference limit = {.value = scaling->laws[first].limit,
                            .label = is_error ? "unlimited data" : "χ, unlimited data"};
     rer_chart chart = {
-        .title = is_error ? "Left-out error against sample size" : "Difficulty against sample size",
+        .title = is_error ? "Nearest-class error against sample size" : "χ against sample size",
         .x = {.title = "samples of a class", .log = true},
-        .y = {.title = is_error ? "nearest class is not the given one" : "ratio of errors", .percent = is_error},
+        .y = {.title = is_error ? "samples nearest to another class" : "χ: own over other distance",
+              .percent = is_error},
         .series = series,
         .n_series = 2 * shown,
         .references = &limit,

@@ -28,36 +28,66 @@ static void write_headline(char *text, size_t size, const rer_scaling *scaling)
                        then < error ? "lower" : "raise", now, after);
 }
 
+static const char *percent_text(char text[RER_CHART_TEXT], double share)
+{
+    char number[RER_CHART_TEXT];
+    (void)snprintf(text, RER_CHART_TEXT, "%.20s %%", rer_fixed_text(number, 100 * share, 2));
+    return text;
+}
+
+/* The error first; chi, which fewer know, after it. */
 static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
 {
     const rer_scale_point *now = &scaling->points[scaling->count - 1];
-    const rer_scale_law *law = &scaling->laws[RER_CHI];
+    const rer_scale_law *error = &scaling->laws[RER_ERROR_RATE], *chi = &scaling->laws[RER_CHI];
     char a[RER_CHART_TEXT], b[RER_CHART_TEXT], text[120];
     rer_frame_numbers_start(writer);
-    (void)snprintf(text, sizeof text, "%s %%", rer_fixed_text(a, 100 * now->mean[RER_ERROR_RATE], 2));
-    rer_frame_number(writer, "Nearest-class error", text, "samples that lie nearest to another class");
-    (void)snprintf(text, sizeof text, "%s samples a class, the mean", rer_fixed_text(b, now->n, now->n < 100 ? 1 : 0));
-    rer_frame_number(writer, "χ now", rer_fixed_text(a, now->mean[RER_CHI], 4), text);
-    if (!isnan(law->limit)) {
-        double share = now->mean[RER_CHI] - law->limit;
-        (void)snprintf(text, sizeof text, "95 %%: %s to %s", rer_fixed_text(a, law->limit_within.low, 4),
-                       rer_fixed_text(b, law->limit_within.high, 4));
-        rer_frame_number(writer, "χ with unlimited data", rer_fixed_text(a, law->limit, 4),
-                         isnan(law->limit_within.low) ? "by the law below" : text);
-        rer_frame_number(writer, "Due to sample size", rer_fixed_text(b, share, 4),
-                         "the part of χ that more data would take away");
+    (void)snprintf(text, sizeof text, "samples that lie nearest to another class, at %s a class",
+                   rer_fixed_text(b, now->n, now->n < 100 ? 1 : 0));
+    rer_frame_number(writer, "Nearest-class error", percent_text(a, now->mean[RER_ERROR_RATE]), text);
+    if (!isnan(error->limit)) {
+        (void)snprintf(text, sizeof text, "95 %%: %s to %s", percent_text(a, error->limit_within.low),
+                       percent_text(b, error->limit_within.high));
+        rer_frame_number(writer, "With unlimited data", percent_text(a, error->limit),
+                         isnan(error->limit_within.low) ? "the error, by the law below" : text);
+    }
+    rer_frame_number(writer, "χ now", rer_fixed_text(a, now->mean[RER_CHI], 4),
+                     "the distance to the own class over that to the nearest other one");
+    if (!isnan(chi->limit)) {
+        (void)snprintf(text, sizeof text, "95 %%: %s to %s", rer_fixed_text(a, chi->limit_within.low, 4),
+                       rer_fixed_text(b, chi->limit_within.high, 4));
+        rer_frame_number(writer, "χ with unlimited data", rer_fixed_text(a, chi->limit, 4),
+                         isnan(chi->limit_within.low) ? "by the law below" : text);
     }
     rer_frame_numbers_end(writer);
+}
+
+/* "3 fewer errors in 1,000 samples" */
+static void say_change(char *text, size_t size, double before, double after)
+{
+    char number[RER_CHART_TEXT];
+    double fewer = 1000 * (before - after);
+    if (isnan(fewer))
+        (void)snprintf(text, size, "–");
+    else if (fabs(fewer) < .5)
+        (void)snprintf(text, size, "hardly any difference");
+    else
+        (void)snprintf(text, size, "%s %s error%s in 1,000 samples", rer_fixed_text(number, fabs(fewer), 0),
+                       fewer > 0 ? "fewer" : "more", fabs(fewer) < 1.5 ? "" : "s");
 }
 
 static void put_forecast(rer_writer *writer, const rer_scaling *scaling, const char *change, double n)
 {
     rer_forecast forecast = rer_scaling_forecast(scaling, n);
+    char words[80];
+    say_change(words, sizeof words, scaling->points[scaling->count - 1].mean[RER_ERROR_RATE],
+               forecast.value[RER_ERROR_RATE]);
     rer_frame_row(writer);
     rer_frame_cell(writer, change);
+    rer_frame_cell(writer, words);
     rer_frame_cell_number(writer, n, n < 100 ? 1 : 0, false);
-    rer_frame_cell_number(writer, forecast.value[RER_CHI], 4, false);
     rer_frame_cell_percent(writer, forecast.value[RER_ERROR_RATE], false);
+    rer_frame_cell_number(writer, forecast.value[RER_CHI], 4, false);
     if (scaling->options.accuracy >= 0)
         rer_frame_cell_percent(writer, forecast.accuracy, false);
 }
@@ -66,28 +96,30 @@ static void put_forecasts(rer_writer *writer, const rer_scaling *scaling)
 {
     static const rer_column columns[] = {
         {.title = "change"},
+        {.title = "would mean"},
         {.title = "samples a class", .is_number = true},
-        {.title = "χ", .is_number = true},
         {.title = "nearest-class error", .is_number = true},
+        {.title = "χ", .is_number = true},
         {.title = "accuracy of your model", .is_number = true, .help = "where --accuracy says what it is now"},
     };
     char subject[80], pruned[80], number[RER_CHART_TEXT];
     const rer_scale_point *now = &scaling->points[scaling->count - 1];
     bool has_model = scaling->options.accuracy >= 0;
     name_collection(subject, sizeof subject, scaling);
-    (void)snprintf(pruned, sizeof pruned, "Pruning %s %%", rer_fixed_text(number, scaling->options.prune, 0));
+    (void)snprintf(pruned, sizeof pruned, "Leaving %s %% of it out", rer_fixed_text(number, scaling->options.prune, 0));
     rer_frame_section(writer, "changes", "What a change of the data would do",
                       has_model
                           ? "By the law, from what is measured now. The error of your model is taken to change by "
                             "the same factor as that of the nearest class."
                           : "By the law, from what is measured now. --accuracy adds what it would do to a model "
                             "of yours.");
-    rer_frame_table_start(writer, "Forecasts", columns, has_model ? 5 : 4);
+    rer_frame_table_start(writer, "Forecasts", columns, has_model ? 6 : 5);
     rer_frame_row(writer);
-    rer_frame_cell(writer, "Now");
+    rer_frame_cell(writer, "Nothing");
+    rer_frame_cell(writer, "as it is now");
     rer_frame_cell_number(writer, now->n, now->n < 100 ? 1 : 0, false);
-    rer_frame_cell_number(writer, now->mean[RER_CHI], 4, false);
     rer_frame_cell_percent(writer, now->mean[RER_ERROR_RATE], false);
+    rer_frame_cell_number(writer, now->mean[RER_CHI], 4, false);
     if (has_model)
         rer_frame_cell_percent(writer, scaling->options.accuracy, false);
     put_forecast(writer, scaling, subject, rer_scaling_collected(scaling));
@@ -100,11 +132,11 @@ static void put_points(rer_writer *writer, const rer_scaling *scaling)
     static const rer_column columns[] = {
         {.title = "samples a class", .is_number = true},
         {.title = "subsets", .is_number = true},
+        {.title = "nearest-class error", .is_number = true},
         {.title = "χ", .is_number = true},
         {.title = "±", .is_number = true, .help = "standard deviation over the subsets"},
         {.title = "χ₀", .is_number = true, .help = "own error over the mean of the others"},
         {.title = "χ rand", .is_number = true, .help = "best error over the mean of the others"},
-        {.title = "nearest-class error", .is_number = true},
     };
     rer_frame_section(writer, "points", "What was measured",
                       "Each size with random subsets; the last row is all of it.");
@@ -114,11 +146,11 @@ static void put_points(rer_writer *writer, const rer_scaling *scaling)
         rer_frame_row(writer);
         rer_frame_cell_number(writer, point->n, point->n == floor(point->n) ? 0 : 1, false);
         rer_frame_cell_count(writer, point->subsets);
+        rer_frame_cell_percent(writer, point->mean[RER_ERROR_RATE], false);
         rer_frame_cell_number(writer, point->mean[RER_CHI], 4, false);
         rer_frame_cell_number(writer, point->deviation[RER_CHI], 4, false);
         rer_frame_cell_number(writer, point->mean[RER_CHI0], 4, false);
         rer_frame_cell_number(writer, point->mean[RER_CHI_RAND], 4, false);
-        rer_frame_cell_percent(writer, point->mean[RER_ERROR_RATE], false);
     }
     rer_frame_table_end(writer);
 }
@@ -126,6 +158,7 @@ static void put_points(rer_writer *writer, const rer_scaling *scaling)
 static void put_laws(rer_writer *writer, const rer_scaling *scaling)
 {
     static const char *const names[RER_MEASURES] = {"χ", "χ₀", "χ rand", "nearest-class error"};
+    static const int order[RER_MEASURES] = {RER_ERROR_RATE, RER_CHI, RER_CHI0, RER_CHI_RAND};
     static const rer_column columns[] = {
         {.title = "of"},
         {.title = "limit", .is_number = true},
@@ -139,7 +172,8 @@ static void put_laws(rer_writer *writer, const rer_scaling *scaling)
     };
     rer_frame_section(writer, "law", "The law", "y(n) = (limit n^γ₀ + γ₁) / (n^γ₀ + γ₂), n samples a class.");
     rer_frame_table_start(writer, "Laws", columns, 9);
-    for (int m = 0; m < RER_MEASURES; m++) {
+    for (int i = 0; i < RER_MEASURES; i++) {
+        int m = order[i];
         const rer_scale_law *law = &scaling->laws[m];
         rer_frame_row(writer);
         rer_frame_cell(writer, names[m]);
@@ -176,13 +210,15 @@ void rer_scaling_put_page(rer_writer *writer, const void *what, int which)
                       "Points: measured, with the standard deviation over subsets. Dashed: the law, four times as far "
                       "as there is data.");
     rer_frame_charts_start(writer);
-    rer_scaling_put_chart(writer, scaling, RER_SCALE_CHART);
     rer_scaling_put_chart(writer, scaling, RER_SCALE_ERROR_CHART);
+    rer_scaling_put_chart(writer, scaling, RER_SCALE_CHART);
     rer_frame_charts_end(writer);
     put_forecasts(writer, scaling);
     put_points(writer, scaling);
     put_laws(writer, scaling);
-    rer_study study = {"scale",    "Options of the run.", &scaling->options, scaling->N, scaling->D,
-                       scaling->C, scaling->seconds};
+    rer_study study = {"scale",           "Options that are not at their defaults.",
+                       &scaling->options, scaling->N,
+                       scaling->D,        scaling->C,
+                       scaling->seconds};
     rer_frame_end_study(writer, &frame, &study);
 }
