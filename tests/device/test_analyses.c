@@ -18,6 +18,10 @@
  * each feature does by 1e-7 (20 Newsgroups .012, CIFAR-10N .19): the channel's fit ends where little is to be gained. */
 #define FLAG_MOST .02
 
+/* All analyses are looked at: a card is rarely at hand. */
+static int wrong;
+#define tell(...) (wrong++, (void)(wrong <= 30 && printf("WRONG: " __VA_ARGS__) && putchar('\n')))
+
 typedef struct analysis {
     const char *name;
     made_settings settings;
@@ -46,7 +50,7 @@ static rer_result *analyze(const rer_dataset *data, const analysis *one, const c
 static void assert_near(double got, double want, double most, const analysis *one, const char *what)
 {
     if (!(fabs(got - want) <= most * fmax(1e-3, fabs(want))) && !(isnan(got) && isnan(want)))
-        fail_msg("%s, %s: %.9g instead of %.9g", one->name, what, got, want);
+        tell("%s, %s: %.9g instead of %.9g", one->name, what, got, want);
 }
 
 /* Share of (wrong, right) pairs, a seventh of them, that the odds have in order. */
@@ -89,7 +93,7 @@ static void compare_rows(const rer_result *got, const rer_result *want, const an
     printf("  %-26s %lld flags differ, at most %.1e from the threshold; %lld suggestions\n", one->name,
            (long long)flags, farthest, (long long)suggestions);
     if (farthest > FLAG_MOST || suggestions > want->N / 10000 + 1)
-        fail_msg("%s: %lld flags and %lld suggestions differ", one->name, (long long)flags, (long long)suggestions);
+        tell("%s: %lld flags and %lld suggestions differ", one->name, (long long)flags, (long long)suggestions);
 }
 
 static void compare(const rer_result *got, const rer_result *want, const made_data *made, const analysis *one)
@@ -102,7 +106,8 @@ static void compare(const rer_result *got, const rer_result *want, const made_da
     assert_near(a->chi0, b->chi0, most, one, "chi0");
     assert_near(a->chi_rand, b->chi_rand, most, one, "chi_rand");
     assert_near(a->shrinkage, b->shrinkage, 5e-3, one, "the shrinkage");
-    assert_true(fabs(a->noise_rate - b->noise_rate) < FLAG_MOST);
+    if (!(fabs(a->noise_rate - b->noise_rate) < FLAG_MOST))
+        tell("%s: a noise rate of %g instead of %g", one->name, a->noise_rate, b->noise_rate);
     assert_near(auroc(got, made), auroc(want, made), 1e-4, one, "AUROC");
     compare_rows(got, want, one);
 }
@@ -111,14 +116,14 @@ static void assert_same_errors(const rer_result *a, const rer_result *b, const a
 {
     size_t bytes = (size_t)a->N * sizeof(float);
     if (memcmp(a->own, b->own, bytes) != 0 || memcmp(a->other, b->other, bytes) != 0)
-        fail_msg("%s: errors of other bits the second time", one->name);
+        tell("%s: errors of other bits the second time", one->name);
 }
 
 static void assert_same_bits(const rer_result *a, const rer_result *b, const analysis *one)
 {
     assert_same_errors(a, b, one);
     if (memcmp(a->logit, b->logit, (size_t)a->N * sizeof(float)) != 0)
-        fail_msg("%s: other bits the second time", one->name);
+        tell("%s: other bits the second time", one->name);
 }
 
 static void spoil(made_data *made, const analysis *one)
@@ -205,6 +210,7 @@ static void test_agreement(void **state)
         rer_dataset_free(data);
         made_data_free(&made);
     }
+    assert_int_equal(wrong, 0);
 }
 
 /* The least that a card needs, which it names where it gets less. */
@@ -239,6 +245,7 @@ static void test_streaming(void **state)
     rer_result *kept = analyze(data, &one, "cuda", "0"), *streamed = analyze(data, &one, "cuda", memory);
     assert_same_errors(kept, streamed, &one);
     compare(streamed, kept, &made, &one);
+    assert_int_equal(wrong, 0);
     rer_result_free(kept);
     rer_result_free(streamed);
     rer_dataset_free(data);

@@ -18,6 +18,17 @@
 #define MOST 1e-5
 #define IN_EXPONENT 10 /* times that where a sum is of exp(z): an error of z is a relative one there */
 
+/* All of them are looked at: a card is rarely at hand. */
+static int wrong;
+#define EXPECT(holds, ...)                                                                                             \
+    do {                                                                                                               \
+        if (!(holds)) {                                                                                                \
+            wrong++;                                                                                                   \
+            printf("WRONG: " __VA_ARGS__);                                                                             \
+            printf(" (%s)\n", #holds);                                                                                 \
+        }                                                                                                              \
+    } while (0)
+
 typedef struct shape {
     int64_t N, D, rows;
     int32_t C;
@@ -231,9 +242,7 @@ static void assert_close(const double *got, const double *want, int64_t n, int64
     }
     printf("  %-8s N %lld D %lld C %d: %.1e\n", what, (long long)of->N, (long long)of->D, of->C,
            sqrt(error / fmax(size, 1e-300)));
-    if (!(sqrt(error) <= MOST * sqrt(size)))
-        fail_msg("%s of N %lld D %lld C %d: an error of %g", what, (long long)of->N, (long long)of->D, of->C,
-                 sqrt(error / size));
+    EXPECT(sqrt(error) <= MOST * sqrt(size), "%s", what);
 }
 
 static void compare_moments(const results *got, const results *want, const shape *of)
@@ -250,7 +259,7 @@ typedef struct normalised {
 
 static void take_error(normalised *of, double got, double want)
 {
-    bool same = (isnan(got) && isnan(want)) || got == want;
+    bool same = (isnan(got) && isnan(want)) || got == want || fmax(fabs(got), fabs(want)) < 1e-30; /* 0 in float */
     of->error += same ? 0 : (got - want) * (got - want);
     of->size += isfinite(want) ? want * want : 0;
 }
@@ -280,7 +289,8 @@ static void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want
             continue;
         take_error(&all[SCORE], (double)a->score, (double)b->score);
         take_error(&all[TOP], (double)a->sums.top, (double)b->sums.top);
-        if (a->sums.best == b->sums.best) {
+        if (a->sums.best == b->sums.best &&
+            fabs((double)b->sums.top) < 1000) { /* else z has no digits behind the point */
             take_error(&all[REST], a->sums.rest, b->sums.rest);
             take_error(&all[BLURRED], a->sums.blurred, b->sums.blurred);
             take_error(&all[FLOW], a->sums.flow, b->sums.flow);
@@ -292,10 +302,10 @@ static void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want
         printf(" %s %.0e", names[i], sqrt(all[i].error / fmax(all[i].size, 1e-300)));
     printf(" again %lld of %lld, other class %lld\n", (long long)again, (long long)expected, (long long)other);
     for (int i = 0; i < NUMBERS; i++)
-        if (!(sqrt(all[i].error) <= (i < REST ? MOST : IN_EXPONENT * MOST) * sqrt(all[i].size)))
-            fail_msg("%s: %s has an error of %g", what, names[i], sqrt(all[i].error / all[i].size));
-    assert_true(llabs(again - expected) <= 2 + expected / 50);
-    assert_true(other <= 1);
+        EXPECT(sqrt(all[i].error) <= (i < REST ? MOST : IN_EXPONENT * MOST) * sqrt(all[i].size), "%s, %s", what,
+               names[i]);
+    EXPECT(llabs(again - expected) <= 2 + expected / 50, "%s, rows to be done again", what);
+    EXPECT(other <= 1 + of->of->N / 1000, "%s, nearest classes", what);
 }
 
 /* ---- near rows --------------------------------------------------------------------------- */
@@ -380,12 +390,14 @@ static void check_near(const machine *on, const machine *plain, const problem *o
     printf("  %-22s N %lld D %lld C %d: %.0e %.0e, %lld other rows of %lld\n", "near rows", (long long)of->of->N,
            (long long)of->of->D, of->of->C, sqrt(near.error / fmax(near.size, 1e-300)),
            sqrt(trusted.error / fmax(trusted.size, 1e-300)), (long long)other, (long long)known);
-    assert_true(sqrt(near.error) <= MOST * sqrt(near.size) && sqrt(trusted.error) <= MOST * sqrt(trusted.size));
-    assert_true(of->of->D < 4 || other <= known / 1000); /* in few columns many lie as near */
+    EXPECT(sqrt(near.error) <= MOST * sqrt(near.size), "near rows");
+    EXPECT(sqrt(trusted.error) <= MOST * sqrt(trusted.size), "trusted rows");
+    EXPECT(of->of->D < 4 || other <= known / 1000, "near rows"); /* in few columns many lie as near */
     rer_neighbor *first = a.list;
     a.list = room(places * RER_DEVICE_NEAR_KEPT, sizeof *a.list);
     run_near(on, &a);
-    assert_memory_equal(a.list, first, (size_t)(places * RER_DEVICE_NEAR_KEPT) * sizeof *first);
+    EXPECT(memcmp(a.list, first, (size_t)(places * RER_DEVICE_NEAR_KEPT) * sizeof *first) == 0,
+           "other bits the second time");
     free(first);
     rer_device_near *all[] = {&a, &b};
     for (int i = 0; i < 2; i++) {
@@ -413,8 +425,9 @@ static void check_shape(const rer_device_plugin *plugin, const shape *of)
     machine on = open_machine(plugin, of), plain = open_machine(rer_device_load(), of);
     results got = run_moments(&on, &made), want = run_moments(&plain, &made), again = run_moments(&on, &made);
     compare_moments(&got, &want, of);
-    assert_memory_equal(got.sum, again.sum, (size_t)(of->C * of->D) * sizeof(double));
-    assert_memory_equal(got.scatter, again.scatter, (size_t)(of->D * of->D) * sizeof(double));
+    EXPECT(memcmp(got.sum, again.sum, (size_t)(of->C * of->D) * sizeof(double)) == 0, "other bits the second time");
+    EXPECT(memcmp(got.scatter, again.scatter, (size_t)(of->D * of->D) * sizeof(double)) == 0,
+           "other bits the second time");
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         rer_device_channel channel = {.weight = 3 / (double)of->D,
                                       .edge = kinds[k].whole ? .8 * (double)of->D : 0,
@@ -434,7 +447,7 @@ static void check_shape(const rer_device_plugin *plugin, const shape *of)
         rer_reduced_row *a = run_scores(&on, &made, &model), *b = run_scores(&plain, &made, &model),
                         *c = run_scores(&on, &made, &model);
         compare_rows(a, b, &made, kinds[k].name, kinds[k].channel);
-        assert_memory_equal(a, c, (size_t)of->N * sizeof *a);
+        EXPECT(memcmp(a, c, (size_t)of->N * sizeof *a) == 0, "other bits the second time");
         free(a);
         free(b);
         free(c);
@@ -460,6 +473,7 @@ static void test_operations(void **state)
         fail_msg("%s", message);
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_shape(plugin, &shapes[i]);
+    assert_int_equal(wrong, 0);
 }
 
 int main(void)
