@@ -2,6 +2,7 @@
 #include "channel/calibrate.h"
 #include "detect/detect.h"
 #include "detect/duplicates.h"
+#include "device/device.h"
 #include "fit/row_sample.h"
 #include "judge/judge.h"
 #include "parts/parts.h"
@@ -246,6 +247,15 @@ static bool report_time(void *context, const char *stage, double done)
     return progress->report(progress->context, stage, time[i - 1] + share * (time[i] - time[i - 1]));
 }
 
+static rer_status choose_device(rer_run *run, rer_result *result, rer_error *error)
+{
+    char why[RER_DEVICE_MESSAGE];
+    rer_status status = rer_device_open(run, why, error);
+    if (status == RER_OK && *why != 0)
+        status = rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why);
+    return status;
+}
+
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
                           run_outputs *outputs, const rer_progress *progress, rer_error *error)
 {
@@ -270,11 +280,14 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     if (status == RER_OK && span != NULL)
         status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK)
+        status = choose_device(&run, made, error);
+    if (status == RER_OK)
         status = run_stages(made, &run, outputs, error);
     if (status == RER_OK)
         made->model->span = span;
     else
         rer_span_free(span);
+    rer_device_close(&run);
     rer_run_end(&run);
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, progress, error);
