@@ -22,7 +22,8 @@ typedef struct cli_arguments {
     int n_files;
     rer_options *options; /* free_arguments */
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
-        *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates, *port, *reviewer, *export;
+        *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates, *descriptor, *model, *output, *mean,
+        *std, *labels, *classes, *class_template, *port, *reviewer, *export;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings, *color;
@@ -43,7 +44,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
-    bench_command, apply_command, review_command, completions_command;
+    bench_command, apply_command, review_command, embed_command, completions_command;
 
 const cli_command *command_at(int index); /* all of them, in main.c; NULL past the last */
 /* All that the command does, once in a process; returns the exit code. */
@@ -82,6 +83,9 @@ typedef rer_status (*job_compute)(cli_job *job, const rer_outputs *outputs, cons
                                   rer_error *error);
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
+bool is_folder(const char *path);
+/* A folder of pictures shows its progress. */
+rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_arguments *arguments, rer_error *error);
 /* Features and labels as `rer analyze` and `rer sweep` name them. */
 rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error);
 /* Ends a command that failed: prints the message, returns the exit code. */
@@ -106,6 +110,7 @@ typedef struct progress_line {
     int shown; /* columns of the line that stands there */
     int64_t samples;
     double start, last_shown, furthest;
+    double begun; /* what an earlier run had done */
     char stage[32];
 } progress_line;
 

@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 int report_failure(const rer_error *error)
 {
@@ -12,6 +13,27 @@ int report_failure(const rer_error *error)
     }
     complain("%s", error->message);
     return (int)error->status;
+}
+
+bool is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_arguments *arguments, rer_error *error)
+{
+    progress_line line;
+    rer_progress progress = {.report = progress_report, .context = &line};
+    if (!is_folder(files->features) && files->model == NULL) /* a pipe that is waited for ends at once */
+        return rer_dataset_open(data, files, arguments->options, error);
+    files->progress = &progress;
+    progress_start(&line, NULL, arguments->quiet);
+    signals_defer(true);
+    rer_status status = rer_dataset_open(data, files, arguments->options, error);
+    signals_defer(false);
+    progress_clear(&line);
+    return status;
 }
 
 static rer_status compute_with_progress(cli_job *job, job_compute compute, rer_error *error)

@@ -88,6 +88,7 @@ static void add_inputs(places *list, const cli_arguments *arguments)
     add_place(list, "--pred-probs", arguments->pred_probs);
     add_place(list, "--error-rates", arguments->error_rates);
     add_place(list, "--class-embeddings", arguments->class_embeddings);
+    add_place(list, "--model", arguments->model);
 }
 
 static void add_outputs(places *list, const cli_arguments *arguments, bool is_results)

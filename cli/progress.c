@@ -36,7 +36,7 @@ static const char *rate_text(char out[32], double rate)
 static void describe_pace(char *out, size_t size, const progress_line *line, double seconds)
 {
     char rate[32] = "";
-    double done = line->furthest, left = seconds * (1 - done) / done;
+    double done = line->furthest - line->begun, left = seconds * (1 - line->furthest) / done;
     int used = 0;
     if (done < .01)
         return;

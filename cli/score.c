@@ -11,12 +11,13 @@ static rer_status open_data(cli_job *job, rer_error *error)
                        .class_names = arguments->class_names,
                        .ids = arguments->ids,
                        .images = arguments->images,
-                       .texts = arguments->texts};
+                       .texts = arguments->texts,
+                       .model = arguments->model};
     if (files.labels != NULL && files.label_column != NULL)
         return fail(error, RER_BAD_USAGE, "labels are given twice: by %s and by --label-column %s; drop one",
                     files.labels, files.label_column);
     rer_status status = rer_model_load(&job->model, arguments->files[0], error);
-    return status != RER_OK ? status : rer_dataset_open(&job->data, &files, arguments->options, error);
+    return status != RER_OK ? status : open_data_set(&job->data, &files, arguments, error);
 }
 
 static rer_status compute(cli_job *job, const rer_outputs *outputs, const rer_progress *progress, rer_error *error)

@@ -26,7 +26,8 @@ rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                            ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${LBFGS_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
-target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
+target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64
+                           RER_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
                        -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
                        -fno-math-errno -ffp-contract=off -fopenmp-simd)
@@ -92,6 +93,8 @@ if(RER_LINK_SHARED)
     target_compile_definitions(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_DEFINITIONS>)
     target_compile_options(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_OPTIONS>)
 endif()
+
+include(cmake/cuda.cmake)
 
 # Installation: library, headers, find_package(rer), pkg-config, man page. The command has its own in cli/.
 include(CMakePackageConfigHelpers)

@@ -91,7 +91,10 @@ typedef struct rer_progress {
 typedef struct rer_dataset rer_dataset;
 
 /* Where the data is. A member of a container is named file.npz:name or file.h5:/path; "-" is
- * standard input. Only `features` is always needed; NULL: not given. */
+ * standard input. `features` may be a folder of .jpg, .png or .webp pictures of any size: each is resized to 64 x 64
+ * pixels; its path is its id, and its first sub-folder its label, where those are not given. With a model it may be a file of texts:
+ * FILE.txt, FILE.csv, FILE.jsonl, or FILE:COLUMN, with labels in another column of it. Only `features` is always
+ * needed; NULL: not given. */
 typedef struct rer_files {
     size_t size; /* sizeof(rer_files) */
     const char *features;
@@ -105,6 +108,11 @@ typedef struct rer_files {
     const char *images;           /* a picture of each row for report.html: see rer_dataset_open_images */
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
     const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
+    const char *model; /* encoder of a folder of pictures, or of the texts in `features`: see rer_embed_files */
+    const rer_progress *progress; /* of the encoder's work, which takes a while */
+    const char *classes;          /* for the zero-shot detector, where the model knows texts too: a name a line, in the
+                                   * order of the sorted labels; NULL: the labels, with spaces for their _ */
+    const char *class_template;   /* what a name is put into: "a photo of a {}", where it is NULL */
 } rer_files;
 
 /* Files are kept open where they can be read in place. */

@@ -333,6 +333,35 @@ RER_API rer_status rer_bench_write(const rer_bench *bench, const char *folder, r
 /* bench.json as text; free() it. */
 RER_API rer_status rer_bench_json(const rer_bench *bench, char **json, rer_error *error);
 
+/* ---- pictures and texts to features ---------------------------------------------------------- */
+
+typedef struct rer_embed_files {
+    size_t size;        /* sizeof(rer_embed_files) */
+    const char *input;  /* a folder of .jpg, .png or .webp pictures, best with a sub-folder for each class; or a file of
+                         * texts: .txt, .csv, .tsv, .jsonl, or FILE:COLUMN */
+    const char *out;    /* X.npy; beside it X_ids.csv, X_labels.csv (sub-folders), X_skipped.csv (what is unreadable) */
+    const char *model;  /* a folder of Hugging Face's layout, or an .onnx or .xml; NULL: the built-in descriptor */
+    const char *output; /* the model's output that has the features; NULL: as config.json says */
+    const char *mean, *std;     /* of red, green and blue (0.485,0.456,0.406); NULL: as preprocessor_config.json says */
+    const char *classes;        /* names of classes, one a line: their embeddings go to X_classes.npy, float32 */
+    const char *class_template; /* what a name is put into; NULL: "a photo of a {}" */
+} rer_embed_files;
+
+typedef struct rer_embed_summary {
+    size_t size;        /* sizeof(rer_embed_summary) */
+    int64_t n_pictures; /* files, or texts, that were found: known before the first report of progress */
+    int64_t n_rows, n_columns;
+    int64_t n_skipped; /* pictures that cannot be read */
+    int64_t n_before;  /* of n_pictures, done by an earlier call that was stopped */
+    double seconds;
+} rer_embed_summary;
+
+/* Features of pictures or texts by a model, or of pictures by the built-in descriptor. A model needs OpenVINO, which is
+ * loaded then. Rows go to `out` with .part behind its name as they are made; where the work was stopped, the same call
+ * goes on there. All outputs take their places at the end. */
+RER_API rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, const rer_options *options,
+                             const rer_progress *progress, rer_error *error);
+
 /* ---- rows on other machines ---------------------------------------------------------------- */
 
 /* A data set may lie in parts, anywhere. rer_analyze then goes over it in rounds: it makes a task, the

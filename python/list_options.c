@@ -88,7 +88,7 @@ int main(int argc, char **argv)
           "options that the C library and the command line have; do not edit.\"\"\"\n\n"
           "from collections.abc import Sequence\nfrom typing import Literal, TypedDict\n",
           file);
-    static const char *const commands[] = {"analyze", "noise", "bench", "scale", "compare", "apply"};
+    static const char *const commands[] = {"analyze", "noise", "bench", "scale", "compare", "apply", "embed"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         put_class(file, commands[i]);
     return fclose(file) == 0 ? 0 : 1;

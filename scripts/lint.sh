@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=14 # Debian 12's
 
 if [ "$1" = shell ]; then
-    find scripts tests bench .ci -name '*.sh' -o -path '.ci/run' | sort | xargs shellcheck
+    find scripts tests bench examples .ci -name '*.sh' -o -path '.ci/run' | sort | xargs shellcheck
     exit
 fi
 have=$(clang-"$1" --version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -1)

@@ -30,7 +30,7 @@ if wants slow; then
     not_now=none
     longer=(--repeat until-fail:12) # each run starts from what the one before has found
 fi
-excluded="$excluded|$not_now"
+excluded="$excluded|$not_now|cuda"
 
 packages=(build demo test)
 ! wants deep || packages+=(test-deep)
@@ -38,6 +38,7 @@ packages=(build demo test)
 scripts/install-packages.sh "${packages[@]}" || exit
 scripts/venv.sh "$build/venv" scripts/requirements-test.txt || exit
 ! wants test || scripts/venv.sh "$build/venv-package" scripts/requirements-package.txt || exit
+! wants slow || scripts/venv.sh "$build/venv-embed" scripts/requirements-embed.txt || exit
 results=$build/results
 rm -rf "$results"
 mkdir -p "$results"
@@ -55,7 +56,7 @@ suite() {
     shift
     printf '\n== %s ==\n' "$name"
     if ! { cmake -S . -B "$folder" --log-level=WARNING -DRER_TESTS=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
-               -DRER_PYTHON="$build/venv/bin/python" "$@" &&
+               -DRER_PYTHON="$build/venv/bin/python" -DRER_EMBED_PYTHON="$build/venv-embed/bin/python" "$@" &&
            { [ ${#targets[@]} = 0 ] || cmake --build "$folder" --target "${targets[@]}" -- --quiet; }; }; then
         echo "The $name build failed."
         unrun+=("$name")
@@ -112,4 +113,5 @@ fi
 if wants test && ! wants slow; then
     echo "Left to make test-all: $(names "$build" -L '^slow$')"
 fi
+! wants test || echo "Left to make test-cuda: $(names "$build" -L '^cuda$')"
 python3 scripts/count_tests.py "$results" "${unrun[@]}"

@@ -60,7 +60,7 @@ static int read_files(rer_files *files, PyObject *dict)
     } known[] = {
         FILE_NAMED(features),   FILE_NAMED(labels),  FILE_NAMED(label_column),     FILE_NAMED(class_names),
         FILE_NAMED(ids),        FILE_NAMED(subsets), FILE_NAMED(class_embeddings), FILE_NAMED(images),
-        FILE_NAMED(pred_probs), FILE_NAMED(texts),   FILE_NAMED(groups),
+        FILE_NAMED(pred_probs), FILE_NAMED(texts),   FILE_NAMED(groups),           FILE_NAMED(model),
     };
     PyObject *name, *value;
     Py_ssize_t place = 0;

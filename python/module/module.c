@@ -192,6 +192,9 @@ static PyMethodDef functions[] = {
     {"apply", apply, METH_VARARGS,
      "apply(labels, decisions, label_column, class_names, out, weights, options)\n--\n\n"
      "rer_apply on files: (changed, dropped, kept, without a suggestion)."},
+    {"embed", embed, METH_VARARGS,
+     "embed(input, out, model, output, mean, std, classes, template, options, progress)\n--\n\n"
+     "rer_embed: (rows, columns, skipped)."},
     {"command", command, METH_O, "command(words)\n--\n\nThe command rer; returns its exit code."},
     {NULL, NULL, 0, NULL},
 };

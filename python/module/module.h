@@ -77,3 +77,4 @@ PyObject *bench(PyObject *module, PyObject *args);
 PyObject *compare(PyObject *module, PyObject *args);
 PyObject *plant_noise(PyObject *module, PyObject *args);
 PyObject *apply(PyObject *module, PyObject *args);
+PyObject *embed(PyObject *module, PyObject *args);

@@ -300,3 +300,29 @@ PyObject *apply(PyObject *module, PyObject *args)
     return Py_BuildValue("(LLLL)", (long long)summary.n_changed, (long long)summary.n_dropped,
                          (long long)summary.n_kept, (long long)summary.n_without_suggestion);
 }
+
+/* ---- features ---------------------------------------------------------------------------- */
+
+PyObject *embed(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *dict, *callable;
+    rer_options *options;
+    rer_embed_files files = {.size = sizeof files};
+    rer_embed_summary summary = {.size = sizeof summary};
+    if (!PyArg_ParseTuple(args, "sszzzzzzO!O", &files.input, &files.out, &files.model, &files.output, &files.mean,
+                          &files.std, &files.classes, &files.class_template, &PyDict_Type, &dict, &callable) ||
+        (options = read_options(dict)) == NULL)
+        return NULL;
+    rer_error error = {0};
+    rer_status status;
+    call_watcher watcher = {.callable = callable != Py_None ? callable : NULL};
+    rer_progress progress = {.report = watcher_report, .context = &watcher};
+    Py_BEGIN_ALLOW_THREADS
+        status = rer_embed(&summary, &files, options, &progress, &error);
+    Py_END_ALLOW_THREADS
+    rer_options_free(options);
+    if (status != RER_OK || watcher.type != NULL)
+        return watcher_raise(&watcher, &error);
+    return Py_BuildValue("LLL", (long long)summary.n_rows, (long long)summary.n_columns, (long long)summary.n_skipped);
+}

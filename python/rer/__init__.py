@@ -13,6 +13,7 @@
 Every sample is compared with each class as the class looks without that sample, in closed form.
 `X` is best taken from the last layer but one of a trained network.
 
+    rer.embed("photos/", "dinov2/")     # features of pictures or texts, by an encoder
     rer.scale(X, y)             # would more data help?
     rer.compare([r, other])     # two runs, versions of labels or data sets side by side
     rer.bench(X, y)             # which detector finds planted mistakes in these data
@@ -26,6 +27,7 @@ from rer._analyze import analyze
 from rer._apply import apply
 from rer._check import Check, check
 from rer._drop_in import find_label_issues, get_label_quality_scores
+from rer._embed import embed
 from rer._model import Model, load
 from rer._result import Result, load_result
 from rer._rer import version as __version__
@@ -53,6 +55,7 @@ __all__ = [
     "bench",
     "check",
     "compare",
+    "embed",
     "find_label_issues",
     "get_label_quality_scores",
     "load",

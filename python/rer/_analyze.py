@@ -1,9 +1,11 @@
 """rer.analyze."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Unpack
 
 from rer import _rer
+from rer._embed import by_callable
 from rer._keywords import option_texts, python_messages, show_keywords
 from rer._progress import Bar, Progress
 from rer._result import Result
@@ -13,9 +15,19 @@ if TYPE_CHECKING:
     from rer._options import Options
 
 
+def _describe(X: Any, items: Any, model: Callable[[Any], Any], batch_size: int, progress: Progress) -> Any:
+    """Features that a function makes."""
+    if X is not None:
+        raise TypeError("X and a function as model: the function makes X from images or texts; drop X")
+    if items is None or isinstance(items, (str, os.PathLike)):
+        raise TypeError("a function as model needs images or texts in an array or a list")
+    with Bar(progress) as bar:
+        return by_callable(items, model, batch_size, bar.report)
+
+
 @show_keywords
 def analyze(
-    X: Any,
+    X: Any = None,
     y: Any = None,
     *,
     label_column: str | None = None,
@@ -24,6 +36,8 @@ def analyze(
     ids: Any = None,
     images: Any = None,
     texts: Any = None,
+    model: str | os.PathLike[str] | Callable[[Any], Any] | None = None,
+    batch_size: int = 64,
     subsets: Any = None,
     groups: Any = None,
     pred_probs: Any = None,
@@ -39,7 +53,8 @@ def analyze(
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
         torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
         .csv or IDX file, or a table: pandas, polars, pyarrow, Hugging Face datasets, .parquet. float16, float32
-        and float64 in C order are read where they are, not copied.
+        and float64 in C order are read where they are, not copied. Or a folder of pictures of any size: the first
+        sub-folder of each is its label where no y is given.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
         mean that a row has no label and wants one suggested. Or the path of a file of labels; of a table,
         the name of the column.
@@ -50,6 +65,10 @@ def analyze(
     ids: a name for each row, carried through to the outputs; for a table, the name of a column.
     images: a picture of each row for the report: uint8 [N, H, W] or [N, H, W, 1..4], names of files, a folder.
     texts: a text of each row for the report; or a file of them.
+    model: where X is a folder of pictures, or a file of texts, the encoder that makes their features: see
+        docs/embedding.md. Or a function, where there is no X: it gets batches of `images`, or else of `texts`, as they
+        are (arrays of an array, lists of a list), and returns features [batch, D]: a model of torch on a GPU, say.
+    batch_size: how many it gets at once.
     subsets: a group for each row (split, source, annotator): difficulty and noise of each, in write's files.
     groups: rows that are left out together, as copies and frames of a video are; "duplicates": as found.
     pred_probs: your own out-of-sample probabilities [N, C], classes sorted: pooled with ours by what they are worth.
@@ -76,6 +95,10 @@ def analyze(
     6
     """
     settings = option_texts(options, n_jobs, random_state)
+    if callable(model):
+        X, model = _describe(X, images if images is not None else texts, model, batch_size, progress), None
+    if X is None:
+        raise TypeError("X is missing: features, a path, or a function as model with images or texts")
     source = make_dataset(
         X,
         y,
@@ -86,6 +109,7 @@ def analyze(
         ids=ids,
         images=images,
         texts=texts,
+        model=model,
         subsets=subsets,
         groups=groups,
         pred_probs=pred_probs,

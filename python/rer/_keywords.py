@@ -43,6 +43,10 @@ _ACCEPTED = {
     ),
     "compare": ("mode", "spreadsheet-safe"),
     "apply": ("auto",),
+    "embed": (
+        *("dtype", "preset", "size", "crop", "interpolation"),
+        *("strict", "spreadsheet-safe", "threads", "memory"),
+    ),
     # What still means something when a model is there already.
     "score": ("threshold", "budget", "features", "drop-invalid", "spreadsheet-safe", "threads", "memory"),
 }
@@ -183,9 +187,9 @@ def show_keywords(function: _Function) -> _Function:
 
 # Arguments that the command has as files, and what other words of it are here.
 _FILES: tuple[str, ...] = ("class_embeddings", "class_names", "column", "detectors", "error_rates", "groups", "human", "ids")
-_FILES += ("images", "label_column", "pred_probs", "subsets", "texts")
+_FILES += ("classes", "images", "label_column", "output", "pred_probs", "subsets", "template", "texts")
 _WORDS = {"save_model": "Result.save", "weights": "weights=True"}
-_COMMANDS = ("analyze", "noise", "bench", "scale", "compare", "apply")
+_COMMANDS = ("analyze", "noise", "bench", "scale", "compare", "apply", "embed")
 
 
 def _is_value(option: Option, word: str) -> bool:
@@ -215,7 +219,7 @@ _ATTACHED = {"names": "class_names", "probabilities": "pred_probs", "embeddings"
 # What the library calls things when it speaks to those who write commands, and what they are here.
 _SAID: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\brer analyze --out\b"), "Result.write"),
-    (re.compile(r"\brer (analyze|score|scale|bench|compare|apply|noise)\b"), r"rer.\1"),
+    (re.compile(r"\brer (analyze|score|scale|bench|compare|apply|noise|embed)\b"), r"rer.\1"),
     (re.compile(r"--([a-z][a-z-]*)(?: ([A-Za-z0-9.]*[A-Za-z0-9]))?"), _keyword_of),
     (re.compile(r"^(class|predicted) (names|probabilities|embeddings):"), lambda match: f"{_ATTACHED[match[2]]}:"),
     (re.compile(r"a file of labels, or a label column"), "y, or label_column of a table"),

@@ -93,4 +93,17 @@ def apply(
     options: dict[str, str],
     /,
 ) -> tuple[int, int, int, int]: ...
+def embed(
+    input: str,
+    out: str,
+    model: str | None,
+    output: str | None,
+    mean: str | None,
+    std: str | None,
+    classes: str | None,
+    template: str | None,
+    options: dict[str, str],
+    progress: _Progress,
+    /,
+) -> tuple[int, int, int]: ...
 def command(words: Sequence[str], /) -> int: ...

@@ -1,5 +1,6 @@
 """From what the caller has (arrays, tensors, frames, paths) to a data set of the library."""
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -81,6 +82,13 @@ def _attach(data: _rer.Dataset, name: str, value: Any) -> Array | None:
     return None
 
 
+def show_openvino() -> None:
+    """The library looks into the active environment; here it is the one of this interpreter."""
+    found = importlib.util.find_spec("openvino")
+    if found is not None and found.submodule_search_locations:
+        os.environ.setdefault("RER_OPENVINO", found.submodule_search_locations[0])
+
+
 def _open(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settings: dict[str, str]) -> Source:
     """A data set of files. What is no path stays in `said`, to be attached."""
     given = {"labels": y, **said}
@@ -91,6 +99,8 @@ def _open(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
         raise TypeError(f"{early[0]} is a path where y is an array; give both as paths or both as arrays")
     if label_column is not None:
         files["label_column"] = label_column
+    if "model" in files:
+        show_openvino()
     data = _rer.open_dataset({"features": os.fspath(X), **files}, settings)
     form = LabelForm("text") if "class_names" in files else None
     if y is not None and "labels" not in files:
@@ -130,7 +140,7 @@ def make_dataset(
 ) -> Source:
     """Opens paths, wraps anything else; labels may be either, too.
 
-    others: class_names, ids, images, texts, subsets, groups, pred_probs, class_embeddings; None: not given.
+    others: class_names, ids, images, texts, model, subsets, groups, pred_probs, class_embeddings; None: not given.
     """
     said = {name: value for name, value in others.items() if value is not None}
     index = None

@@ -16,6 +16,14 @@ typedef enum rer_probability {
     RER_DENSITY, /* the paper's, from the ratio alone */
 } rer_probability;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
+typedef enum rer_preset {
+    RER_PRESET_NONE,
+    RER_PRESET_CLIP,
+    RER_PRESET_SIGLIP,
+    RER_PRESET_DINOV2,
+    RER_PRESET_IMAGENET,
+} rer_preset;
+typedef enum rer_embed_dtype { RER_EMBED_F16, RER_EMBED_F32 } rer_embed_dtype;
 typedef enum rer_detector_kind {
     RER_DETECT_RER,
     RER_DETECT_CONFIDENT, /* confident learning on cross-fitted logistic regression */
@@ -29,6 +37,12 @@ typedef enum rer_noise_kind {
     RER_NOISE_CONFIDENCE, /* the wrong class that a classifier finds most probable */
     RER_NOISE_HUMAN,      /* what another file of labels says */
 } rer_noise_kind;
+
+typedef enum rer_device_choice {
+    RER_DEVICE_CPU,
+    RER_DEVICE_AUTO, /* the first card that can be used, or else the CPU */
+    RER_DEVICE_CUDA, /* card 0; the others follow */
+} rer_device_choice;
 
 /* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE, "off" is RER_OFF where an option allows it. */
 #define RER_AUTO (-1e300)
@@ -47,12 +61,15 @@ struct rer_options {
     double budget;         /* RER_AUTO; or flag exactly this many, or percent if budget_percent */
     bool budget_percent;
     bool drop_invalid;     /* leave out rows with NaN or Inf instead of failing */
+    bool strict;           /* a picture of a folder that cannot be read is an error, instead of left out */
     int32_t clusters[2];   /* rer_dataset_cluster: how many, or from and to; 0: none */
     bool spreadsheet_safe; /* texts in tables that look like formulas begin with an apostrophe */
     bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
     double duplicates;     /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */
     int64_t seed;
-    int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
+    int64_t memory;        /* bytes of working memory at most, 0: no cap; never changes a result */
+    int32_t device;        /* rer_device_choice, or the number of a card above it */
+    int64_t device_memory; /* bytes of a card's memory at most, 0: what is free */
 
     /* subspace and autoencoder */
     int32_t folds;       /* own-class errors come from fits without the sample's fold; 1: in-sample */
@@ -99,6 +116,12 @@ struct rer_options {
 
     /* rer_compare */
     int32_t comparison; /* rer_comparison_kind */
+
+    /* rer_embed */
+    int32_t embed_dtype;   /* rer_embed_dtype, of the numbers in the file */
+    int32_t preset;        /* rer_preset: how pictures are prepared */
+    int32_t size, crop;    /* pixels on a side, 0: as the model or the preset says */
+    int32_t interpolation; /* 0: likewise; 1 + rer_filter */
 };
 
 rer_options rer_options_default(void);

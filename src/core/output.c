@@ -83,7 +83,8 @@ rer_status rer_join_path(char **path, const char *folder, const char *name, rer_
     size_t size = strlen(folder) + strlen(name) + 2;
     rer_status status = rer_allocate(path, (int64_t)size, 1, "a file name", error);
     if (status == RER_OK)
-        (void)snprintf(*path, size, "%s/%s", folder, name);
+        (void)snprintf(*path, size, "%s%s%s", folder, folder[0] != 0 && folder[strlen(folder) - 1] == '/' ? "" : "/",
+                       name);
     return status;
 }
 

@@ -33,9 +33,9 @@
 #include <float.h>
 
 enum {
-    LONGEST = 64,      /* pixels on a side after the resize */
-    MOST_CELLS = 8,    /* on a side */
-    SMALLEST_CELL = 2, /* pixels */
+    LONGEST = RER_HOG_SIDE, /* pixels on a side after the resize */
+    MOST_CELLS = 8,         /* on a side */
+    SMALLEST_CELL = 2,      /* pixels */
     DIRECTIONS = 9,
     SLOTS = 12, /* of a histogram being filled: 9 is 0 again, 10 its neighbour, 11 fills up a vector */
     LONGEST_INPUT = 1 << 20,

@@ -3,6 +3,8 @@
 
 #include "core/core.h"
 
+#define RER_HOG_SIDE 64 /* larger pictures are resized to so many pixels on their longer side */
+
 /* Geometry, fixed by the picture's size. */
 typedef struct rer_hog {
     int64_t height, width, channels;   /* of the input, 1 to 4 channels (an alpha channel is ignored) */

@@ -179,14 +179,14 @@ static void put_notes(const rer_page *page)
 static void put_apply(const rer_page *page)
 {
     const rer_dataset *data = page->data;
-    bool clusters = data->clusters > 0; /* in no file but ours */
-    const char *labels = clusters ? "samples.csv:given_label" : data->labels.source;
+    bool is_ours = data->clusters > 0 || data->has_folder_labels; /* in no file but ours */
+    const char *labels = is_ours ? "samples.csv:given_label" : data->labels.source;
     rer_writer *writer = page->writer;
     char *word = NULL;
     labels = labels != NULL ? labels : "y.npy";
     bool is_table = strstr(labels, ".csv") != NULL || strstr(labels, ".tsv") != NULL || strstr(labels, ".txt") != NULL;
     rer_put(writer,
-            clusters ? ", in the folder of this page: <code id=\"apply\">rer apply" : ": <code id=\"apply\">rer apply");
+            is_ours ? ", in the folder of this page: <code id=\"apply\">rer apply" : ": <code id=\"apply\">rer apply");
     if (rer_writer_ok(writer, rer_shell_word(&word, labels, writer->error)))
         rer_put_html(writer, word);
     rer_puts(writer, " decisions.csv --out y_clean", is_table ? ".csv" : ".npy", "</code>");

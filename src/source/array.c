@@ -31,6 +31,33 @@ void rer_array_take(rer_array *array, rer_bytes *bytes)
     *bytes = RER_NO_BYTES;
 }
 
+rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spool *spool, const char *name,
+                                rer_error *error)
+{
+    rer_bytes bytes = RER_NO_BYTES;
+    rer_array made = *form;
+    rer_status status = rer_copy_text(&made.name, name, error);
+    if (status == RER_OK)
+        status = rer_spool_finish(spool, &bytes, error);
+    if (status != RER_OK) {
+        rer_array_close(&made);
+        return status;
+    }
+    rer_array_take(&made, &bytes);
+    *array = made;
+    return RER_OK;
+}
+
+rer_array rer_float_rows(int64_t N, int64_t D)
+{
+    return (rer_array){.dtype = RER_F32,
+                       .item_size = sizeof(float),
+                       .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+                       .rank = 2,
+                       .fd = -1,
+                       .shape = {N, D}};
+}
+
 /* ---- shapes ------------------------------------------------------------------------------ */
 
 const char *rer_dtype_name(rer_dtype dtype)

@@ -1,7 +1,9 @@
 /* A data set from files or from memory: see dataset.h. */
 #include "source/dataset.h"
+#include "source/class_texts.h"
 #include "source/formats.h"
 #include "source/inputs.h"
+#include "source/photos.h"
 #include "source/texts.h"
 
 #include <fcntl.h>
@@ -219,6 +221,7 @@ static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_err
         const char *option, *path;
     } words[] = {{NULL, files->features},
                  {NULL, files->labels},
+                 {"--model", files->model},
                  {"--label-column", files->label_column},
                  {"--class-names", files->class_names},
                  {"--ids", files->ids},
@@ -245,8 +248,10 @@ static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_err
 {
     const char *column = files->labels == NULL ? files->label_column : NULL;
     int64_t size = (int64_t)strlen(files->features) + (column != NULL ? (int64_t)strlen(column) : 0) + 2;
+    if (data->labels.source != NULL) /* of texts that have features by a model */
+        return RER_OK;
     if (column == NULL)
-        return rer_copy_text(&data->labels.source, files->labels, error);
+        return files->labels != NULL ? rer_copy_text(&data->labels.source, files->labels, error) : RER_OK;
     rer_status status = rer_allocate(&data->labels.source, size, 1, "the name of the labels", error);
     if (status == RER_OK)
         (void)snprintf(data->labels.source, (size_t)size, "%s:%s", files->features, column);
@@ -268,7 +273,7 @@ static rer_files with_own_column(const rer_files *given)
 
 static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_options *options, rer_error *error)
 {
-    rer_files taken = with_own_column(given), *files = &taken;
+    rer_files named = with_own_column(given), taken = named, *files = &taken; /* as given, and what is left to open */
     if (files->features == NULL)
         return rer_fail(error, RER_BAD_USAGE, "no file of features is given");
     if (is_standard_input(files->features) + is_standard_input(files->labels) + is_standard_input(files->ids) +
@@ -278,7 +283,11 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
-    rer_status status = open_features(data, files, error);
+    rer_status status = rer_class_texts_check(files, error);
+    if (status == RER_OK)
+        status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
+                 : files->model != NULL              ? rer_dataset_open_text_rows(data, files, options, error)
+                                                     : open_features(data, files, error);
     if (status == RER_OK)
         status = describe(data, options, error);
     if (status == RER_OK && files->labels != NULL)
@@ -300,14 +309,17 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         status = rer_array_open(&data->pred_probs, files->pred_probs, error);
     if (status == RER_OK && files->class_embeddings != NULL)
         status = rer_class_embeddings_open(data, files->class_embeddings, error);
+    else if (status == RER_OK &&
+             (files->classes != NULL || (files->model != NULL && options->detector == RER_DETECT_ZEROSHOT)))
+        status = rer_class_texts_take(data, files, options, error);
     if (status == RER_OK && files->images != NULL)
         status = rer_dataset_open_images(data, files->images, error);
     if (status == RER_OK && files->texts != NULL)
         status = rer_dataset_open_texts(data, files->texts, error);
     if (status == RER_OK)
-        status = name_inputs(data, files, error);
+        status = name_inputs(data, &named, error);
     if (status == RER_OK)
-        status = rer_inputs_text(&data->opened, files, error);
+        status = rer_inputs_text(&data->opened, &named, error);
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
@@ -409,6 +421,7 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
     if (status == RER_OK) {
         data->labels_checksum = rer_labels_checksum(&data->labels);
         data->clusters = 0;
+        data->has_folder_labels = false;
     }
     return status;
 }
@@ -505,6 +518,7 @@ void rer_dataset_free(rer_dataset *data)
     RER_FREE_ALL(data->origin, data->class_embeddings);
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
+    rer_texts_free(&data->skipped);
     RER_FREE_ALL(data->inputs, data->opened, data);
 }
 

@@ -26,13 +26,15 @@ struct rer_dataset {
     rer_hog plan;                                /* of the descriptor */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
-    rer_parts parts;       /* who asks for rows that lie elsewhere; ask NULL: they are here */
-    bool borrows_features; /* of a data set that this one leans on ... */
-    int32_t *origin;       /* ... and [C] its number of each class, NULL: the same */
-    rer_images images;     /* for people to look at; the rows themselves where they are pictures */
-    rer_row_texts texts;   /* for people to read */
-    char *inputs;          /* the files as a command line names them, to repeat a run; NULL: from memory */
-    char *opened;          /* the same as JSON, to open them again (inputs.h); NULL: from memory */
+    rer_parts parts;        /* who asks for rows that lie elsewhere; ask NULL: they are here */
+    bool borrows_features;  /* of a data set that this one leans on ... */
+    int32_t *origin;        /* ... and [C] its number of each class, NULL: the same */
+    rer_images images;      /* for people to look at; the rows themselves where they are pictures */
+    rer_row_texts texts;    /* for people to read */
+    bool has_folder_labels; /* they are the names of folders, and in no file but ours */
+    rer_texts skipped;      /* why pictures of a folder are no rows, one message each */
+    char *inputs;           /* the files as a command line names them, to repeat a run; NULL: from memory */
+    char *opened;           /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
@@ -43,6 +45,14 @@ rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
 rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error *error);
 /* Whether these can be the user's own probabilities [N, C]. */
 rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_array *array, rer_error *error);
+
+/* What is given by a folder of pictures: rows, and names, pictures and labels where no files give them. */
+rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
+                                   rer_error *error);
+
+/* What is given by a file of texts and a model: rows, the texts, and labels beside them, which `files` names no more. */
+rer_status rer_dataset_open_text_rows(rer_dataset *data, rer_files *files, const rer_options *options,
+                                      rer_error *error);
 
 /* Whether the rows lie elsewhere, where none can be read from here. */
 static inline bool rer_dataset_is_apart(const rer_dataset *data)

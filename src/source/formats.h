@@ -43,6 +43,12 @@ rer_status rer_array_check(const rer_array *array, int64_t available, rer_error 
 /* An open array over the data in `bytes`, which it takes over. */
 void rer_array_take(rer_array *array, rer_bytes *bytes);
 
+/* An array of the dtype and shape of `form` over all that was spooled. */
+rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spool *spool, const char *name,
+                                rer_error *error);
+/* Such a form for rows of float32 [N, D]. */
+rer_array rer_float_rows(int64_t N, int64_t D);
+
 #define RER_SHAPE_TEXT 120
 /* "(60000, 28, 28)" into a buffer of RER_SHAPE_TEXT bytes. */
 const char *rer_shape_text(char *buffer, int32_t rank, const int64_t *shape);

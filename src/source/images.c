@@ -1,12 +1,11 @@
 /* The picture of each row: see images.h. */
 #include "source/images.h"
+#include "core/output.h"
 #include "source/formats.h"
+#include "source/photos.h"
 #include "source/texts.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
-
-#define DEPTH_MAX 32 /* folders within folders */
 
 void rer_images_free(rer_images *images)
 {
@@ -22,71 +21,7 @@ bool rer_images_are_there(const rer_images *images)
 
 /* ---- folders ---------------------------------------------------------------------------------- */
 
-static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
-
-static bool is_picture_name(const char *name)
-{
-    for (int i = 0; i < RER_COUNT(endings); i++)
-        if (name[0] != '.' && rer_path_ends(name, endings[i]))
-            return true;
-    return false;
-}
-
-static rer_status join(char **out, const char *folder, const char *name, rer_error *error)
-{
-    size_t size = strlen(folder) + strlen(name) + 2;
-    rer_status status = rer_allocate(out, (int64_t)size, 1, "a path", error);
-    if (status == RER_OK)
-        (void)snprintf(*out, size, "%s%s%s", folder, folder[0] != 0 && folder[strlen(folder) - 1] == '/' ? "" : "/",
-                       name);
-    return status;
-}
-
-static int is_shown(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat found;
-    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
-}
-
-/* All pictures below a folder: its own in the order of their names, then those of its folders. */
-static rer_status walk(rer_texts_builder *paths, const char *folder, int depth, rer_error *error)
-{
-    struct dirent **entries = NULL;
-    rer_status status = RER_OK;
-    if (depth > DEPTH_MAX)
-        return rer_fail(error, RER_BAD_INPUT, "%s: folders within folders more than %d deep: a circle of links?",
-                        folder, DEPTH_MAX);
-    int count = scandir(folder, &entries, is_shown, by_bytes);
-    if (count < 0)
-        return rer_fail_errno(error, "%s: the folder cannot be read", folder);
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < count && status == RER_OK; i++) {
-            bool is_picture = is_picture_name(entries[i]->d_name);
-            char *path = NULL;
-            if (is_picture != (pass == 0))
-                continue;
-            status = join(&path, folder, entries[i]->d_name, error);
-            if (status == RER_OK && is_picture)
-                status = rer_texts_add(paths, path, (int64_t)strlen(path), error);
-            else if (status == RER_OK && is_folder(path))
-                status = walk(paths, path, depth + 1, error);
-            free(path);
-        }
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return status;
-}
+static const char *const endings[] = RER_PICTURE_ENDINGS;
 
 static bool is_file(const char *path)
 {
@@ -98,7 +33,7 @@ static bool is_file(const char *path)
 static rer_status add_named(rer_texts_builder *paths, const char *folder, const char *id, rer_error *error)
 {
     char *path = NULL, *longer = NULL;
-    rer_status status = join(&path, folder, id, error);
+    rer_status status = rer_join_path(&path, folder, id, error);
     if (status != RER_OK)
         return status;
     for (int i = 0; i < RER_COUNT(endings) && status == RER_OK && longer == NULL && !is_file(path); i++) {
@@ -117,31 +52,37 @@ static rer_status add_named(rer_texts_builder *paths, const char *folder, const 
     return status;
 }
 
-static rer_status open_folder(rer_images *images, const char *folder, int64_t N, const rer_texts *ids, rer_error *error)
+static rer_status open_named(rer_texts *files, const char *folder, const rer_texts *ids, rer_error *error)
 {
     rer_texts_builder paths = {0};
     rer_status status = RER_OK;
-    bool by_id = ids != NULL && ids->count == N && N > 0;
-    for (int64_t row = 0; by_id && row < N && status == RER_OK; row++)
+    for (int64_t row = 0; row < ids->count && status == RER_OK; row++)
         status = add_named(&paths, folder, rer_text(ids, row), error);
-    if (by_id && status == RER_OK && paths.texts.count > 0 && !is_file(rer_text(&paths.texts, 0)))
+    if (status == RER_OK && !is_file(rer_text(&paths.texts, 0)))
         status =
             rer_fail(error, RER_BAD_INPUT,
                      "%s: has no picture '%s', the id of row 0; with --ids, pictures are named by the ids, with or "
                      "without .jpg, .png or .webp",
                      folder, rer_text(ids, 0));
-    if (!by_id)
-        status = walk(&paths, folder, 0, error);
-    if (status == RER_OK && paths.texts.count != N)
+    *files = paths.texts;
+    return status;
+}
+
+static rer_status open_folder(rer_images *images, const char *folder, int64_t N, const rer_texts *ids, rer_error *error)
+{
+    rer_texts paths = {0};
+    bool by_id = ids != NULL && ids->count == N && N > 0;
+    rer_status status = by_id ? open_named(&paths, folder, ids, error) : rer_pictures_below(&paths, folder, error);
+    if (status == RER_OK && paths.count != N)
         status =
             rer_fail(error, RER_BAD_INPUT,
                      "%s: has %lld pictures (.jpg, .png, .webp) but there are %lld rows; give a list of files, one "
                      "a row, or --ids with their names",
-                     folder, (long long)paths.texts.count, (long long)N);
+                     folder, (long long)paths.count, (long long)N);
     if (status == RER_OK)
-        images->paths = paths.texts;
+        images->paths = paths;
     else
-        rer_texts_free(&paths.texts);
+        rer_texts_free(&paths);
     return status;
 }
 
@@ -178,7 +119,7 @@ static rer_status open_list(rer_images *images, rer_input *input, const char *pa
         char *joined = NULL;
         if (name[0] == '/' || folder[0] == 0)
             status = rer_texts_add(&paths, name, (int64_t)strlen(name), error);
-        else if ((status = join(&joined, folder, name, error)) == RER_OK)
+        else if ((status = rer_join_path(&joined, folder, name, error)) == RER_OK)
             status = rer_texts_add(&paths, joined, (int64_t)strlen(joined), error);
         free(joined);
     }
@@ -215,7 +156,7 @@ rer_status rer_images_open(rer_images *images, const char *path, int64_t N, cons
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
     rer_status status = RER_OK;
-    if (is_folder(path)) {
+    if (rer_path_is_folder(path)) {
         status = open_folder(&opened, path, N, ids, error);
     } else {
         status = rer_input_open(&input, path, error);

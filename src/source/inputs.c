@@ -21,9 +21,9 @@ static const struct {
     size_t offset;
     bool is_path;
 } members[] = {
-    OF_FILES(features), OF_FILES(labels),     OF_COLUMN(label_column), OF_FILES(class_names),
-    OF_FILES(ids),      OF_FILES(pred_probs), OF_FILES(subsets),       OF_FILES(class_embeddings),
-    OF_FILES(images),   OF_FILES(texts),      OF_FILES(groups),
+    OF_FILES(features),   OF_FILES(labels),  OF_COLUMN(label_column),    OF_FILES(class_names),     OF_FILES(ids),
+    OF_FILES(pred_probs), OF_FILES(subsets), OF_FILES(class_embeddings), OF_FILES(images),          OF_FILES(texts),
+    OF_FILES(groups),     OF_FILES(model),   OF_FILES(classes),          OF_COLUMN(class_template),
 };
 
 static bool is_relative(int i, const char *text)

@@ -1,6 +1,7 @@
 /* Picture files -> pixels: see picture.h. Nothing in a file is trusted: sizes are checked before
  * anything is allocated, and the libraries' own errors end here. */
 #include "source/picture.h"
+#include "source/exif.h"
 #include "source/spool.h"
 
 #include <setjmp.h>
@@ -67,13 +68,15 @@ static void on_jpeg_progress(j_common_ptr info)
     }
 }
 
-/* Eighths of the full size that keep the longer side at `side` at least. */
-static unsigned eighths(int64_t longer, int64_t side)
+/* Eighths of the full size that keep the longer side at `side` at least, and the pixels within what may come out. */
+static unsigned eighths(int64_t longer, int64_t shorter, int64_t side)
 {
-    for (unsigned n = 1; n < 8 && side > 0; n++)
-        if ((longer * n + 7) / 8 >= side)
-            return n;
-    return 8;
+    unsigned n = side > 0 ? 1 : 8;
+    while (n < 8 && (longer * n + 7) / 8 < side)
+        n++;
+    while (n > 1 && ((longer * n + 7) / 8) * ((shorter * n + 7) / 8) > RER_PICTURE_PIXELS_MAX)
+        n--;
+    return n;
 }
 
 /* Inks on white paper; Adobe's files hold them inverted. */
@@ -94,10 +97,11 @@ static rer_status read_jpeg(struct jpeg_decompress_struct *info, rer_picture *pi
     (void)jpeg_read_header(info, TRUE);
     bool is_cmyk = info->jpeg_color_space == JCS_CMYK || info->jpeg_color_space == JCS_YCCK;
     int64_t longer = rer_max(info->image_width, info->image_height);
+    int64_t shorter = rer_min(info->image_width, info->image_height);
     if ((int64_t)info->image_width * info->image_height > JPEG_PIXELS_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%s: a picture of %u x %u pixels is too large", name, info->image_width,
                         info->image_height);
-    info->scale_num = eighths(longer, side);
+    info->scale_num = eighths(longer, shorter, side);
     info->scale_denom = 8;
     info->out_color_space = is_cmyk ? JCS_CMYK : info->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
     (void)jpeg_start_decompress(info);
@@ -199,8 +203,8 @@ static rer_status decode_webp(rer_picture *picture, const uint8_t *bytes, int64_
 
 /* ---- any -------------------------------------------------------------------------------------- */
 
-rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
-                              rer_error *error)
+static rer_status decode(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
+                         rer_error *error)
 {
     if (size >= 3 && memcmp(bytes, "\xFF\xD8\xFF", 3) == 0)
         return decode_jpeg(picture, bytes, size, side, name, error);
@@ -209,6 +213,20 @@ rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_
     if (size >= 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0)
         return decode_webp(picture, bytes, size, name, error);
     return rer_fail(error, RER_BAD_INPUT, "%s: is none of JPEG, PNG or WebP", name); /* no word of what it is */
+}
+
+rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
+                              rer_error *error)
+{
+    rer_picture made = {0};
+    rer_status status = decode(&made, bytes, size, side, name, error);
+    if (status == RER_OK)
+        status = rer_picture_turn(&made, rer_exif_orientation(bytes, size), error);
+    if (status == RER_OK)
+        *picture = made;
+    else
+        rer_picture_free(&made);
+    return status;
 }
 
 rer_status rer_picture_read(rer_picture *picture, const char *path, int64_t side, rer_error *error)

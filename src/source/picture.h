@@ -11,9 +11,9 @@ typedef struct rer_picture {
 
 #define RER_PICTURE_PIXELS_MAX ((int64_t)1 << 25) /* of what comes out */
 
-/* Decodes a whole file in memory; its first bytes say what it is. A JPEG may come out smaller than it
- * is, but not below `side` pixels on its longer side: that is quicker (0: as large as it is). `name` is
- * for the message. */
+/* Decodes a whole file in memory; its first bytes say what it is. It comes out upright, as its Exif entry says. A JPEG
+ * may come out smaller than it is, but not below `side` pixels on its longer side: that is quicker (0: as large as it
+ * is, or as it may be). `name` is for the message. */
 rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
                               rer_error *error);
 rer_status rer_picture_read(rer_picture *picture, const char *path, int64_t side, rer_error *error);

@@ -57,12 +57,13 @@ static rer_status survey_row(void *context, int64_t line, rer_error *error)
 }
 
 /* Which column of a table, by the first row; by name it is a header. */
-static rer_status find_column(rer_row_texts *texts, const rer_texts *first, rer_error *error)
+static rer_status find_column(rer_row_texts *texts, const rer_texts *first, int64_t N, rer_error *error)
 {
     char list[500];
     const char *wanted = texts->field != NULL ? texts->field : "text";
     for (int64_t i = 0; i < first->count; i++)
-        if (strcmp(rer_text(first, i), wanted) == 0 && (texts->field != NULL || first->count > 1)) {
+        if (strcmp(rer_text(first, i), wanted) == 0 &&
+            (texts->field != NULL || first->count > 1 || N == RER_ANY_ROWS)) {
             texts->column = i;
             texts->header = 1;
             return RER_OK;
@@ -85,13 +86,15 @@ static rer_status survey_all(rer_row_texts *texts, int64_t N, rer_error *error)
     texts->delimiter = texts->is_json ? RER_NO_DELIMITER : rer_csv_texts_delimiter(&texts->input);
     rer_status status = rer_csv_read(&texts->input, texts->delimiter, &handler, &trailing, error);
     if (status == RER_OK && !texts->is_json)
-        status = find_column(texts, &s.first.texts, error);
+        status = find_column(texts, &s.first.texts, N, error);
     rer_texts_free(&s.first.texts);
     if (status != RER_OK)
         return status;
-    if (texts->header == 0 && !texts->is_json && s.rows == N + 1)
+    if (texts->header == 0 && !texts->is_json && N >= 0 && s.rows == N + 1)
         texts->header = 1;
-    int64_t rows = s.rows - texts->header;
+    int64_t rows = texts->rows = s.rows - texts->header;
+    if (N == RER_ANY_ROWS)
+        return RER_OK;
     rows += rer_max(0, rer_min(N - rows, trailing)); /* blank lines at the end are rows where rows are missing */
     if (rows != N)
         return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
@@ -126,7 +129,8 @@ static rer_status prepare(rer_row_texts *texts, int64_t N, rer_error *error)
         return status == RER_OK ? survey_all(texts, N, error) : status;
     }
     rer_status status = rer_input_texts(&texts->kept, &texts->input, NULL, N, error);
-    if (status == RER_OK && texts->kept.count != N)
+    texts->rows = texts->kept.count;
+    if (status == RER_OK && N != RER_ANY_ROWS && texts->kept.count != N)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
                           texts->input.name, (long long)texts->kept.count, (long long)N);
     return status;
@@ -251,4 +255,59 @@ rer_status rer_row_texts_visit(const rer_row_texts *texts, int64_t N, rer_text_v
     for (int64_t row = 0; row < N && !p.is_done; row++)
         p.is_done = !visit(context, row, rer_text(&texts->kept, row));
     return RER_OK;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------ */
+
+static rer_status check_texts(const rer_texts *texts, const char *path, rer_error *error)
+{
+    for (int64_t i = 0; i < texts->count; i++)
+        if (!rer_is_utf8(rer_text(texts, i), (int64_t)strlen(rer_text(texts, i))))
+            return rer_fail(error, RER_BAD_INPUT, "%s: text %lld is not UTF-8", path, (long long)(i + 1));
+    return texts->count > 0 ? RER_OK : rer_fail(error, RER_BAD_INPUT, "%s: has no texts", path);
+}
+
+rer_status rer_row_texts_all(rer_texts *texts, const char *path, rer_error *error)
+{
+    rer_row_texts opened = {.input = RER_NO_INPUT};
+    rer_texts read = {0};
+    int64_t *rows = NULL;
+    rer_status status = rer_row_texts_open(&opened, path, RER_ANY_ROWS, error);
+    if (status == RER_OK)
+        status = rer_allocate(&rows, opened.rows, sizeof *rows, "numbers of rows", error);
+    for (int64_t i = 0; status == RER_OK && i < opened.rows; i++)
+        rows[i] = i;
+    if (status == RER_OK)
+        status = rer_row_texts_read(&read, &opened, rows, opened.rows, error);
+    if (status == RER_OK)
+        status = check_texts(&read, path, error);
+    if (status == RER_OK)
+        *texts = read;
+    else
+        rer_texts_free(&read);
+    rer_row_texts_free(&opened);
+    free(rows);
+    return status;
+}
+
+rer_status rer_row_texts_beside(char **path, const char *texts, const char *labels, const char *column,
+                                rer_error *error)
+{
+    char *file = NULL, *field = NULL;
+    rer_status status = split_path(&file, &field, texts, error);
+    if (status == RER_OK && labels != NULL && column == NULL) {
+        size_t length = strlen(file);
+        if (strncmp(labels, file, length) == 0 && labels[length] == ':')
+            column = labels + length + 1;
+    } else if (labels != NULL) {
+        column = NULL; /* of another file */
+    }
+    if (status == RER_OK && column != NULL) {
+        int64_t size = (int64_t)(strlen(file) + strlen(column)) + 2;
+        status = rer_allocate(path, size, 1, "a path", error);
+        if (status == RER_OK)
+            (void)snprintf(*path, (size_t)size, "%s:%s", file, column);
+    }
+    RER_FREE_ALL(file, field);
+    return status;
 }

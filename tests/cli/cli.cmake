@@ -4,7 +4,7 @@ set(RER_PYTHON python3 CACHE STRING "Python interpreter, with numpy, that the te
 if(MICROHTTPD_INCLUDE_DIR)
     set(RER_SERVER_TESTS review)
 endif()
-foreach(name ${RER_SERVER_TESTS} usage outputs places terminal failures signals sweep noise apply scale details compare bench outliers clusters duplicates groups opinion extremes hdf5 completions)
+foreach(name ${RER_SERVER_TESTS} usage outputs places terminal failures signals sweep noise apply scale details compare bench outliers clusters duplicates groups opinion extremes hdf5 completions photos)
     add_test(NAME cli.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
     set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")

@@ -5,3 +5,16 @@ add_executable(describe_pictures embed/describe_pictures.c)
 target_link_libraries(describe_pictures PRIVATE rer_static)
 add_test(NAME embed.hog_reference COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/compare_hog.py
                                           $<TARGET_FILE:describe_pictures>)
+
+# Pictures as an encoder wants them, against Pillow and numpy.
+add_executable(prepare_pictures embed/prepare_pictures.c)
+target_link_libraries(prepare_pictures PRIVATE rer_static)
+add_test(NAME embed.pictures COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_pictures.py
+                                     $<TARGET_FILE:prepare_pictures>)
+# Models made on the spot, by way of OpenVINO, against onnxruntime: packages that only make test-all installs.
+set(RER_EMBED_PYTHON ${RER_PYTHON} CACHE STRING "Python interpreter with openvino, onnx, onnxruntime, pillow and numpy")
+add_test(NAME embed.models COMMAND ${RER_EMBED_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_models.py)
+set_tests_properties(embed.models PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")
+# The same against transformers and torch, with weights of random numbers and trained ones.
+add_test(NAME embed.transformers COMMAND ${CMAKE_CURRENT_LIST_DIR}/embed/transformers.sh ${PROJECT_BINARY_DIR})
+set_tests_properties(embed.transformers PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")

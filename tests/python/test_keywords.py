@@ -17,7 +17,7 @@ TABLE = table("analyze")
 # A value for each option that is not its default, as Python writes it.
 OTHER = {
     "reconstructor": "subspace", "normalize": "unit", "shrinkage": 0.25, "threshold": 0.75, "probability": "density", "budget": "5%",
-    "features": "raw", "drop_invalid": True, "spreadsheet_safe": True, "details": True, "threads": 1, "memory": "300M", "seed": 11, "folds": 3, "rank": 2,
+    "features": "raw", "drop_invalid": True, "strict": True, "spreadsheet_safe": True, "details": True, "threads": 1, "memory": "300M", "device": "auto", "device_memory": "1G", "seed": 11, "folds": 3, "rank": 2,
     "fit_fraction": 0.5, "fit_samples": 40, "components": 3, "hidden": [16, 8], "dropout": 0.1,
     "regularization": 1e-5, "loss_weight": 10.0, "batch": 32, "neighbors": 10, "metric": "cosine",
     "learning_rate": 0.01, "repulsion": 0.5, "spread": 1.0, "min_dist": 0.1, "a": 1.5, "b": 0.9, "epochs": 5,
@@ -36,7 +36,8 @@ def help_pages(command="analyze"):
                 for more in ([], *(["--reconstructor", name] for name in kinds))]
     return [subprocess.run([*words, *more], capture_output=True, text=True, check=True).stdout
              for more in ([], *(["--reconstructor", name] for name in ("centroid", "subspace", "autoencoder", "published")),
-                          *(["--detector", name] for name in ("confident", "simifeat", "knn", "zeroshot")))]
+                          *(["--detector", name] for name in ("confident", "simifeat", "knn", "zeroshot")),
+                          ["--device", "cuda"])]
 
 
 def command_options(command="analyze"):
@@ -44,13 +45,14 @@ def command_options(command="analyze"):
     return dict(re.findall(r"^  --([a-z-]+).* \[(.*)\]$", "\n".join(help_pages(command)), re.M))
 
 
-@pytest.mark.parametrize("command", ["noise", "bench", "scale", "compare"])
+@pytest.mark.parametrize("command", ["noise", "bench", "scale", "compare", "embed"])
 def test_other_commands_agree(command):
     """Each function has exactly the options of the command of its name; what is left over are its files."""
     listed, here = command_options(command), table(command)
     assert {option.name for option in here.values()} <= set(listed)
-    files = {"out", "label-column", "json", "quiet", "help", "color", "images", "texts"}
-    own = {"noise": {"features", "human"}, "bench": {"human", "detectors", "class-embeddings"}, "compare": {"column", "error-rates"}}
+    files = {"out", "label-column", "json", "quiet", "help", "color", "images", "texts", "model", "descriptor"}
+    own = {"noise": {"features", "human"}, "bench": {"human", "detectors", "class-embeddings"}, "compare": {"column", "error-rates"},
+           "embed": {"output", "mean", "std", "classes", "template"}}
     assert set(listed) - {option.name for option in here.values()} == (files & set(listed)) | own.get(command, set())
     parameters = inspect.signature(getattr(rer, command)).parameters
     defaults = dict(zip(rer.options(command)["keyword"], rer.options(command)["default"]))
@@ -69,7 +71,8 @@ def test_files_of_the_command_are_arguments():
     named = set(re.findall(r"^  --([a-z-]+) \S*(?:FILE|PATH|NAME)", "\n".join(help_pages()), re.M))
     assert {"groups", "pred-probs", "subsets", "images", "texts", "ids", "class-names", "class-embeddings"} <= named
     parameters = inspect.signature(rer.analyze).parameters
-    assert {name for name in named if name.replace("-", "_") not in parameters} == {"save-model"}  # Result.save
+    others = {"save-model", "labels", "classes"}  # Result.save, y, class_embeddings
+    assert {name for name in named if name.replace("-", "_") not in parameters} == others
 
 
 def test_names_are_the_command_s():
@@ -79,7 +82,7 @@ def test_names_are_the_command_s():
     # What the command has besides is about files and printing, and has other words here.
     pages = " ".join(help_pages())
     files = set(re.findall(r"--([a-z-]+) \S*(?:FILE|PATH|DIR|NAME)", pages))
-    assert set(listed) - names <= files | {"json", "quiet", "help", "color"}
+    assert set(listed) - names <= files | {"json", "quiet", "help", "color", "template"}
 
 
 def test_types_are_written_for_every_option():

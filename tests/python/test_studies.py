@@ -384,6 +384,26 @@ def test_images_and_texts(files):
     assert not (folder / "wrong.html").exists()
 
 
+def test_folder_of_pictures(tmp_path):
+    """Labels are the sub-folders; what is no picture is left out, or an error."""
+    from rer._picture import png
+    random = np.random.default_rng(0)
+    for row in range(60):
+        name = tmp_path / "photos" / ("across", "down")[row % 2] / f"{row:04}.png"
+        name.parent.mkdir(parents=True, exist_ok=True)
+        stripes = np.repeat(random.integers(0, 256, (20 + row, 1)), 30, 1)
+        name.write_bytes(png((stripes if row % 2 == 0 else stripes.T).astype(np.uint8)))
+    (tmp_path / "photos" / "down" / "0001.png").rename(tmp_path / "photos" / "across" / "0001.png")
+    result = rer.analyze(tmp_path / "photos")
+    assert [result.suspects(60)["id"][0], result.n_issues] == ["across/0001.png", 1]
+    (tmp_path / "photos" / "down" / "none.jpg").write_text("no picture")
+    assert any("could not be read" in note for note in rer.analyze(tmp_path / "photos").notes)
+    with pytest.raises(ValueError, match="none.jpg"):
+        rer.analyze(tmp_path / "photos", strict=True)
+    with pytest.raises(ValueError, match="optimum-cli export"):
+        rer.analyze(tmp_path / "photos", model=tmp_path / "missing")
+
+
 def test_files_of_images(files):
     from rer._picture import png
     X, y, _, folder = files
