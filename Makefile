@@ -10,7 +10,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-all hostile lint bench bench-detection wheel notebook dist deb format install clean packages
+.PHONY: help build demo test test-deep test-cuda test-all hostile lint bench bench-detection wheel notebook dist deb format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -18,6 +18,7 @@ help:
 	@echo 'make install   into PREFIX ($(PREFIX))'
 	@echo 'make test      the tests, a few minutes; RER_DATA=DIR: those too that need more data'
 	@echo 'make test-deep again under sanitizers, short fuzzing, format and lint'
+	@echo 'make test-cuda what needs a CUDA card'
 	@echo 'make test-all  both, and the slow tests: detection bars, speed, packages, make hostile, longer fuzzing, valgrind'
 	@echo 'make hostile   damaged inputs, kills and injected faults: SEED=$(SEED) SECONDS=$(SECONDS); a table of what came of it'
 	@echo 'make bench     speed and memory beside what users would run instead'
@@ -50,6 +51,9 @@ test:
 
 test-deep:
 	@scripts/test.sh deep
+
+test-cuda:
+	@scripts/test_cuda.sh
 
 test-all:
 	@scripts/test.sh test deep slow

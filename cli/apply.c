@@ -48,7 +48,7 @@ static const char *const accepted[] = {"out",   "weights", "auto",  "class-names
 const cli_command apply_command = {
     .name = "apply",
     .usage = "y DECISIONS|RESULTS --out FILE|--weights FILE [--auto P] [options]",
-    .purpose = "Corrects labels by the decisions that report.html exports, or by all suggestions above P.",
+    .purpose = "Corrects labels by the decisions of a review (its file or folder), or by all suggestions above P.",
     .examples = {"rer apply y.npy decisions.csv --out y_clean.npy",
                  "rer apply y.npy results --auto .9 --out y_clean.npy"},
     .files_min = 2,

@@ -23,11 +23,11 @@ typedef struct cli_arguments {
     rer_options *options; /* free_arguments */
     const char *out, *save_model, *errors, *class_names, *ids, *images, *texts, *weights, *label_column, *over,
         *features, *human, *subsets, *groups, *pred_probs, *column, *error_rates, *descriptor, *model, *output, *mean,
-        *std, *labels, *classes, *class_template;
+        *std, *labels, *classes, *class_template, *port, *reviewer, *export;
     const char *detectors;
     cli_list humans;
     const char *class_embeddings, *color;
-    bool json, quiet, help;
+    bool json, quiet, help, open;
 } cli_arguments;
 
 typedef struct cli_command {
@@ -44,7 +44,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command analyze_command, score_command, sweep_command, noise_command, scale_command, compare_command,
-    bench_command, apply_command, embed_command, completions_command;
+    bench_command, apply_command, review_command, embed_command, completions_command;
 
 const cli_command *command_at(int index); /* all of them, in main.c; NULL past the last */
 /* All that the command does, once in a process; returns the exit code. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NAME_MAX_WIDTH = 40, SHOWN = 5 };
+enum { NAME_MAX_WIDTH = 40, SHOWN = 5, TEXT = 512 };
 
 static const char *run_name(const rer_comparison *comparison, int index)
 {
@@ -52,11 +52,13 @@ static void print_pairs(const rer_comparison *comparison)
             pair->ndcg_classes);
     }
     for (int i = 0; i < SHOWN && (found = rer_comparison_disagreement(comparison, i)) != NULL; i++) {
+        char high[TEXT], low[TEXT];
         if (i == 0)
-            say("\nThey disagree most about\n");
-        say("  row %lld: above %.1f %% of the samples in ", (long long)found->row, 100 * found->high);
-        say("%s, %.1f %% in %s\n", run_name(comparison, found->high_run), 100 * found->low,
-            run_name(comparison, found->low_run));
+            say("\nThey disagree most about (the share of samples that it stands above)\n");
+        (void)clean_name(high, sizeof high, run_name(comparison, found->high_run), width);
+        (void)clean_name(low, sizeof low, run_name(comparison, found->low_run), width);
+        say("  row %lld: %.1f %% in %s, %.1f %% in %s\n", (long long)found->row, 100 * found->high, high,
+            100 * found->low, low);
     }
 }
 

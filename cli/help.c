@@ -20,26 +20,27 @@ static void print_option(const rer_option_info *info)
         say("%-*s %s [%s]\n", NAME_COLUMNS, name, info->help, fallback);
 }
 
-/* Options of one reconstructor or detector are shown when it is the one that was chosen. */
-static bool is_shown(const rer_option_info *info, const char *reconstructor, const char *detector)
+/* Options of one reconstructor, detector or device are shown when it is the one that was chosen. */
+static bool is_shown(const rer_option_info *info, const char *reconstructor, const char *detector, const char *device)
 {
     if (info->only_for == NULL)
         return true;
     if (strncmp(info->only_for, "rer ", 4) != 0)
         return strstr(info->only_for, reconstructor) != NULL;
-    const char *of_detector = strchr(info->only_for + 4, ' ');
-    return of_detector == NULL || strcmp(of_detector + 1, detector) == 0;
+    const char *kind = strchr(info->only_for + 4, ' ');
+    return kind == NULL || strcmp(kind + 1, detector) == 0 || strncmp(kind + 1, device, strlen(kind + 1)) == 0;
 }
 
 void print_command_help(const cli_command *command, const rer_options *options)
 {
     const rer_option_info *info;
-    char reconstructor[32] = "", detector[32] = "";
+    char reconstructor[32] = "", detector[32] = "", device[32] = "";
     (void)rer_options_get(options, "reconstructor", reconstructor, sizeof reconstructor, NULL);
     (void)rer_options_get(options, "detector", detector, sizeof detector, NULL);
+    (void)rer_options_get(options, "device", device, sizeof device, NULL);
     say("usage: rer %s %s\n%s\n", command->name, command->usage, command->purpose);
     for (int i = 0; (info = command_option(command, i)) != NULL; i++)
-        if (is_shown(info, reconstructor, detector))
+        if (is_shown(info, reconstructor, detector, device))
             print_option(info);
     bool on_one_line = strlen(command->examples[0]) + strlen(command->examples[1]) + 13 <= LINE_WIDTH;
     say(on_one_line ? "examples: %s;  %s\n" : "examples: %s\n          %s\n", command->examples[0],

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_command *const commands[] = {&analyze_command, &score_command,      &scale_command, &compare_command,
-                                              &sweep_command,   &noise_command,      &bench_command, &apply_command,
-                                              &embed_command,   &completions_command};
+static const cli_command *const commands[] = {&analyze_command, &score_command, &scale_command,      &compare_command,
+                                              &sweep_command,   &noise_command, &bench_command,      &review_command,
+                                              &apply_command,   &embed_command, &completions_command};
 
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -98,6 +98,7 @@ static void add_outputs(places *list, const cli_arguments *arguments, bool is_re
     add_place(list, "--errors", arguments->errors);
     add_place(list, "--save-model", arguments->save_model);
     add_place(list, "--weights", arguments->weights);
+    add_place(list, "--export", arguments->export);
 }
 
 static bool lies_in(const place *inner, const place *folder)
@@ -150,7 +151,7 @@ static rer_status check_places(const places *outputs, const places *inputs, rer_
 rer_status check_outputs(const cli_arguments *arguments, const cli_command *command, rer_error *error)
 {
     const char *files[] = {command->results == NULL ? arguments->out : NULL, arguments->errors, arguments->save_model,
-                           arguments->weights};
+                           arguments->weights, arguments->export};
     places *lists = calloc(2, sizeof *lists);
     if (lists == NULL)
         return fail(error, RER_SYSTEM, "out of memory");

@@ -2,11 +2,19 @@
 # archive that the command and the tests use.
 file(GLOB_RECURSE RER_SOURCES CONFIGURE_DEPENDS src/*.c)
 list(FILTER RER_SOURCES EXCLUDE REGEX "src/backend/cpu/kernels[a-z_]*\\.c$")
+# rer review needs a server: where its library is missing, the command says so.
+if(NOT MICROHTTPD_INCLUDE_DIR)
+    list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/server\\.c$")
+else()
+    list(FILTER RER_SOURCES EXCLUDE REGEX "src/studies/review/no_server\\.c$")
+endif()
 include(cmake/embed.cmake)
 rer_embed(RER_SOURCES rer_report_css src/report/report.css)
 rer_embed(RER_SOURCES rer_report_js src/report/report.js)
 rer_embed(RER_SOURCES rer_decisions_js src/report/decisions.js)
 rer_embed(RER_SOURCES rer_review_js src/report/review.js)
+rer_embed(RER_SOURCES rer_live_js src/studies/review/live.js)
+rer_embed(RER_SOURCES rer_live_css src/studies/review/live.css)
 rer_embed(RER_SOURCES rer_classes_js src/report/classes.js)
 rer_embed(RER_SOURCES rer_review_html src/report/review.html)
 rer_embed(RER_SOURCES rer_classes_html src/report/classes.html)
@@ -18,7 +26,8 @@ rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                            ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${LBFGS_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
-target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
+target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64
+                           RER_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
                        -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
                        -fno-math-errno -ffp-contract=off -fopenmp-simd)
@@ -31,7 +40,7 @@ if(RER_SANITIZE)
 endif()
 target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::ZIP
                       PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
-                      ${OPENBLAS_LIBRARY} m)
+                      ${OPENBLAS_LIBRARY} ${CMAKE_DL_LIBS} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
 target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
 
@@ -84,6 +93,8 @@ if(RER_LINK_SHARED)
     target_compile_definitions(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_DEFINITIONS>)
     target_compile_options(rer_shared INTERFACE $<TARGET_PROPERTY:rer_settings,INTERFACE_COMPILE_OPTIONS>)
 endif()
+
+include(cmake/cuda.cmake)
 
 # Installation: library, headers, find_package(rer), pkg-config, man page. The command has its own in cli/.
 include(CMakePackageConfigHelpers)

@@ -25,6 +25,12 @@ foreach(part JANSSON:jansson:libjansson-dev ZIP:libzip:libzip-dev PNG:libpng:lib
     rer_need(${prefix}_FOUND ${module} ${package})
 endforeach()
 
+# Only rer review needs it, and loads it when it starts: here its header is enough.
+find_path(MICROHTTPD_INCLUDE_DIR microhttpd.h)
+if(NOT MICROHTTPD_INCLUDE_DIR)
+    message(STATUS "rer review is left out: libmicrohttpd (libmicrohttpd-dev) is not there")
+endif()
+
 find_path(CSV_INCLUDE_DIR csv.h)
 find_library(CSV_LIBRARY csv)
 find_path(LBFGS_INCLUDE_DIR lbfgs.h)

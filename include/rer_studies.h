@@ -148,7 +148,7 @@ typedef struct rer_apply_files {
     const char *labels;       /* those that were judged */
     const char *label_column; /* of a table, or NULL */
     const char *class_names;  /* as given to rer analyze, for a folder of results; or NULL */
-    const char *decisions;    /* decisions.csv of report.html, or the folder of results with the option auto */
+    const char *decisions;    /* decisions.csv, or a folder: of a review, or of results with the option auto */
     const char *out;          /* for the corrected labels, in the form of `labels` (.npy, or one a line) ... */
     const char *weights;      /* ... or for weights [N] of the labels as they are, instead */
 } rer_apply_files;
@@ -161,12 +161,30 @@ typedef struct rer_apply_summary {
 } rer_apply_summary;
 
 /* Applies decisions to the labels that they were made for: others are refused, by their checksum and row
- * by row. A dropped sample gets no label (-1, NaN or an empty text). With the option auto, all
+ * by row. Of several reviewers the majority counts; ties are refused. A dropped sample gets no label (-1, NaN or
+ * an empty text). With the option auto, all
  * suggestions of a folder of results above that probability are applied instead. Weights: of decisions, 0
  * where the label was found wrong or dropped, else 1; of results, the probability that the label is right.
  * `summary` may be NULL. */
 RER_API rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *files, const rer_options *options,
                              rer_error *error);
+
+/* ---- a review in a browser ------------------------------------------------------------------ */
+
+typedef struct rer_review_settings {
+    size_t size;          /* sizeof(rer_review_settings) */
+    const char *reviewer; /* whose decisions they are where a page names nobody; NULL: "reviewer" */
+    int32_t port;         /* 0: any that is free */
+    void (*ready)(void *context, const char *address); /* called once, when the address is served; or NULL */
+    void *context;
+} rer_review_settings;
+
+/* Serves the report of a folder that rer_result_write has filled, on this machine alone, until `progress` asks to stop:
+ * that is no failure. Decisions are kept in the folder as they are made, in decisions.jsonl. */
+RER_API rer_status rer_review_serve(const char *folder, const rer_review_settings *settings,
+                                    const rer_progress *progress, rer_error *error);
+/* The decisions of all reviewers so far, as decisions.csv for rer_apply. */
+RER_API rer_status rer_review_export(const char *folder, const char *out, rer_error *error);
 
 /* ---- runs side by side ----------------------------------------------------------------------- */
 

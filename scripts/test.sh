@@ -30,7 +30,7 @@ if wants slow; then
     not_now=none
     longer=(--repeat until-fail:12) # each run starts from what the one before has found
 fi
-excluded="$excluded|$not_now"
+excluded="$excluded|$not_now|cuda"
 
 packages=(build demo test)
 ! wants deep || packages+=(test-deep)
@@ -113,4 +113,5 @@ fi
 if wants test && ! wants slow; then
     echo "Left to make test-all: $(names "$build" -L '^slow$')"
 fi
+! wants test || echo "Left to make test-cuda: $(names "$build" -L '^cuda$')"
 python3 scripts/count_tests.py "$results" "${unrun[@]}"

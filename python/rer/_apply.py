@@ -58,8 +58,9 @@ def apply(
     """The labels y with the decisions that were made in a report, or with an analysis's suggestions.
 
     y: the labels that were judged; others are refused. An array, a pandas.Series, or the path of a file.
-    decisions: decisions.csv, as report.html exports it; or, with auto, a rer.Result or the folder that its
-        write made: every suggestion is taken whose label is wrong with a probability above auto.
+    decisions: decisions.csv, as report.html exports it, or the folder of a review, where the majority of its reviewers
+        counts; or, with auto, a rer.Result or the folder that its write made: every suggestion is taken whose label is
+        wrong with a probability above auto.
     label_column: where y is the path of a table, the column of the labels.
     class_names: as they were given to rer.analyze, where decisions is a folder.
     weights: instead of labels, a weight for each row [N]: 0 where a decision changed or dropped the label, else 1;
@@ -76,7 +77,7 @@ def apply(
     (array([5]), np.str_('owl'))
     """
     settings = option_texts(options, command="apply")
-    if "auto" not in settings and (isinstance(decisions, Result) or os.path.isdir(decisions)):
+    if "auto" not in settings and isinstance(decisions, Result):
         raise TypeError("auto says above which probability the suggestions of an analysis are taken: auto=.9")
     if isinstance(class_names, Mapping) and is_path(y):
         raise TypeError("class_names is a dict where y is a path; give the names in the order of the sorted labels")

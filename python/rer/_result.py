@@ -20,6 +20,7 @@ from rer._keywords import python_messages
 from rer._labels import LabelForm
 from rer._picture import Page, histogram, image_tag
 from rer._plot import places, plot
+from rer._review import Review, review
 from rer._source import attach_images, attach_texts
 from rer._table import Table, need_pandas
 
@@ -465,6 +466,20 @@ class Result:
                 self._result.report(written)
             with open(written, encoding="utf-8") as file:
                 return Page(file.read())
+
+    def review(
+        self, folder: str | os.PathLike[str] = "rer-review", *, reviewer: str | None = None, port: int = 0
+    ) -> Review:
+        """Serves the report to a browser on this machine: decisions are saved as they are made.
+
+        folder: for the results and the decisions. Where these results are there already, the review goes on.
+        reviewer: whose decisions they are; None: the login's.
+        port: of 127.0.0.1; 0: any that is free.
+
+        What comes back has the address, and a notebook shows the page. Whole pictures and texts, and looking again, need
+        data that was given as paths of files.
+        """
+        return review(self, folder, reviewer, port)
 
     @cached_property
     def model(self) -> "Model":

@@ -121,7 +121,12 @@ static rer_status check_entries(rer_writer *names, const char *folder, const jso
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (!is_ours(dirfd(opened), name, manifest))
+        if (strcmp(name, RER_JOURNAL) == 0)
+            status = rer_fail(error, RER_BAD_USAGE,
+                              "%s: holds " RER_JOURNAL ", the decisions of a review, and the whole folder would be "
+                              "replaced; choose another folder, or move them away",
+                              folder);
+        else if (!is_ours(dirfd(opened), name, manifest))
             status = rer_fail(error, RER_BAD_USAGE,
                               "%s: holds %s, which no earlier run has left there (" RER_MANIFEST
                               " %s), and the whole folder would be replaced; move it away or choose another folder",

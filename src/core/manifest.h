@@ -5,6 +5,7 @@
 #include "core/writer.h"
 
 #define RER_MANIFEST "manifest.json"
+#define RER_JOURNAL "decisions.jsonl" /* of a review: it is no run's, and a folder that holds it is not replaced */
 
 typedef struct rer_manifest_file {
     const char *name;

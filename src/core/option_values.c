@@ -229,9 +229,33 @@ static rer_status set_range(const rer_option_row *row, rer_options *options, con
     return RER_OK;
 }
 
+static rer_status set_device(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    int32_t *choice = rer_option_member(row, options);
+    const char *number = text + strlen("cuda:");
+    long card = 0;
+    if (strcmp(text, "cpu") == 0 || strcmp(text, "auto") == 0) {
+        *choice = *text == 'c' ? RER_DEVICE_CPU : RER_DEVICE_AUTO;
+        return RER_OK;
+    }
+    if (strncmp(text, "cuda:", strlen("cuda:")) == 0) {
+        char *end = NULL;
+        card = strspn(number, "0123456789") > 0 ? strtol(number, &end, 10) : -1;
+        card = end != NULL && *end == 0 ? card : -1;
+    } else if (strcmp(text, "cuda") != 0) {
+        card = -1;
+    }
+    if (card < 0 || (double)card > row->high)
+        return fail_value(row, text, error);
+    *choice = RER_DEVICE_CUDA + (int32_t)card;
+    return RER_OK;
+}
+
 rer_status rer_option_parse(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
 {
     switch (row->kind) {
+    case OPTION_DEVICE:
+        return set_device(row, options, text, error);
     case OPTION_CHOICE: {
         int32_t place = find_choice(row->info.metavar, text);
         if (place < 0)
@@ -322,6 +346,15 @@ static void put_choices(char *text, int64_t size, const char *words, int32_t bit
         (void)snprintf(text, (size_t)size, "%d", bits);
 }
 
+static void put_device(char *text, int64_t size, int32_t choice)
+{
+    static const char *const words[] = {[RER_DEVICE_CPU] = "cpu", [RER_DEVICE_AUTO] = "auto"};
+    if (choice >= 0 && choice < RER_DEVICE_CUDA)
+        (void)snprintf(text, (size_t)size, "%s", words[choice]);
+    else
+        (void)snprintf(text, (size_t)size, "cuda:%d", choice - RER_DEVICE_CUDA);
+}
+
 void rer_option_print(const rer_option_row *row, const rer_options *options, char *text, int64_t size)
 {
     const void *member = rer_option_member(row, options);
@@ -359,6 +392,9 @@ void rer_option_print(const rer_option_row *row, const rer_options *options, cha
         break;
     case OPTION_FLAG:
         (void)snprintf(text, (size_t)size, "%s", *(const bool *)member ? "yes" : "no");
+        break;
+    case OPTION_DEVICE:
+        put_device(text, size, *(const int32_t *)member);
         break;
     }
 }

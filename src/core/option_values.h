@@ -16,6 +16,7 @@ typedef enum rer_option_kind {
     OPTION_RATES,  /* double [8]: numbers low..high, 0 past the last */
     OPTION_SUBSET, /* int32_t: bits of the places in `metavar`, split at ','; or "none" */
     OPTION_FLAG,   /* bool */
+    OPTION_DEVICE, /* int32_t: rer_device_choice, or a card's number above it */
 } rer_option_kind;
 
 typedef struct rer_option_row {

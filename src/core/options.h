@@ -38,6 +38,12 @@ typedef enum rer_noise_kind {
     RER_NOISE_HUMAN,      /* what another file of labels says */
 } rer_noise_kind;
 
+typedef enum rer_device_choice {
+    RER_DEVICE_CPU,
+    RER_DEVICE_AUTO, /* the first card that can be used, or else the CPU */
+    RER_DEVICE_CUDA, /* card 0; the others follow */
+} rer_device_choice;
+
 /* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE, "off" is RER_OFF where an option allows it. */
 #define RER_AUTO (-1e300)
 #define RER_PAPER (-2e300)
@@ -61,7 +67,9 @@ struct rer_options {
     bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
     double duplicates;     /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */
     int64_t seed;
-    int64_t memory; /* bytes of working memory at most, 0: no cap; never changes a result */
+    int64_t memory;        /* bytes of working memory at most, 0: no cap; never changes a result */
+    int32_t device;        /* rer_device_choice, or the number of a card above it */
+    int64_t device_memory; /* bytes of a card's memory at most, 0: what is free */
 
     /* subspace and autoencoder */
     int32_t folds;       /* own-class errors come from fits without the sample's fold; 1: in-sample */

@@ -37,6 +37,36 @@ rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *no
     return status == RER_OK ? run->passes->scatter(NULL, sample, NULL, normalizer, run, error) : status;
 }
 
+typedef struct reading_pass {
+    rer_row_sample *sample;
+    const rer_normalizer *normalizer;
+    const rer_run *run;
+} reading_pass;
+
+static rer_status read_sample(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const reading_pass *pass = context;
+    rer_block block = rer_row_sample_block(pass->sample, item * SAMPLE_BLOCK, SAMPLE_BLOCK, pass->run->D);
+    block.reading = scratch;
+    return rer_block_pick(&block, pass->run, pass->normalizer, error);
+}
+
+rer_status rer_row_sample_read(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
+                               rer_error *error)
+{
+    reading_pass pass = {sample, normalizer, run};
+    rer_job job = {
+        .stage = "fitting",
+        .from = .44,
+        .to = .45,
+        .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
+        .scratch = rer_dataset_scratch(run->data, 1),
+        .work = read_sample,
+        .context = &pass,
+    };
+    return rer_pool_run(run->pool, &job, error);
+}
+
 static bool is_drawn(int64_t place, int64_t usable, int64_t count, int64_t seed)
 {
     /* Piece p holds the places from ceil(p usable / count) on; the products stay small. */

@@ -26,6 +26,9 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
 /* Fetches the rows row [count] of a sample that has nothing else yet, where rows lie elsewhere. */
 rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
                                 rer_error *error);
+/* Reads the rows of a picked sample, where they are here. */
+rer_status rer_row_sample_read(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
+                               rer_error *error);
 void rer_row_sample_free(rer_row_sample *sample);
 
 /* Rows first.. of a sample as a block, at most `most`. */

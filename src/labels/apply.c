@@ -1,10 +1,13 @@
 /* rer apply: decisions about labels -> corrected labels or weights.
  *
  * 1. The labels are read, and their checksum compared with that of the labels that were judged.
- * 2. The table of decisions (decisions.csv of report.html) or of samples (samples.csv of rer analyze) is read
- *    row by row; the given label of each row must be the one in the file.
- * 3. What was decided is written in the form of the file of labels. */
+ * 2. The table of decisions (decisions.csv of report.html or of rer review), the journal of a review, or the table of
+ *    samples (samples.csv of rer analyze) is read row by row; the given label of each row must be the one in the file.
+ * 3. Where several reviewers decided about a row, the majority counts; a tie is refused.
+ * 4. What was decided is written in the form of the file of labels. */
 #include "labels/label_file.h"
+#include "labels/journal.h"
+#include "labels/votes.h"
 #include "core/options.h"
 #include "core/files.h"
 #include "core/manifest.h"
@@ -12,6 +15,7 @@
 #include "source/texts.h"
 
 #include <jansson.h>
+#include <sys/stat.h>
 
 typedef struct named_class {
     const char *name;
@@ -19,7 +23,20 @@ typedef struct named_class {
 } named_class;
 
 /* Columns of both tables that are read; a table has those that its kind needs. */
-enum { INDEX, GIVEN, DECISION, NEW_LABEL, CHECKSUM, MISTAKENNESS, SCORE, ISSUE, SUGGESTED, SUGGESTION, N_COLUMNS };
+enum {
+    INDEX,
+    GIVEN,
+    DECISION,
+    NEW_LABEL,
+    CHECKSUM,
+    MISTAKENNESS,
+    SCORE,
+    ISSUE,
+    SUGGESTED,
+    SUGGESTION,
+    REVIEWER,
+    N_COLUMNS
+};
 
 static const char *const column_names[N_COLUMNS] = {
     [INDEX] = "index",
@@ -32,6 +49,7 @@ static const char *const column_names[N_COLUMNS] = {
     [ISSUE] = "is_label_issue",
     [SUGGESTED] = "suggested_label",
     [SUGGESTION] = "suggestion_probability",
+    [REVIEWER] = "reviewer",
 };
 
 static const int decision_columns[] = {INDEX, GIVEN, DECISION, NEW_LABEL, CHECKSUM, -1};
@@ -45,8 +63,11 @@ typedef struct application {
     double automatic;     /* RER_OFF: decisions */
     int32_t *codes;       /* [N] what the labels become: a class, -1 or C + a new one */
     rer_texts_builder added;
-    float *weights; /* [N] */
-    uint8_t *seen;  /* [N] rows that the table had */
+    float *weights;  /* [N] */
+    uint8_t *seen;   /* [N] rows that the table had */
+    rer_vote *votes; /* [n_votes] of the decisions */
+    int64_t n_votes, votes_capacity;
+    rer_texts_builder reviewers;
     rer_apply_summary summary;
     /* while the table is read */
     int64_t line, place[N_COLUMNS]; /* column of the table, -1: none */
@@ -81,7 +102,7 @@ static rer_status find_row(const application *a, int64_t *row, rer_error *error)
     *row = strtoll(text, &end, 10);
     if (end == text || *end != 0 || *row < 0 || *row >= a->file.labels.N)
         return fail_at(a, error, "no such row in the labels:", text);
-    if (a->seen[*row] != 0)
+    if (a->seen[*row] != 0 && a->place[REVIEWER] < 0)
         return fail_at(a, error, "a second time the row", text);
     a->seen[*row] = 1;
     return RER_OK;
@@ -115,6 +136,27 @@ static rer_status check_checksum(const application *a, const char *text, rer_err
                     a->table, text, a->file.labels.source, own);
 }
 
+/* The number of the reviewer whom the row names; 0 where there are none. */
+static rer_status reviewer_of(application *a, int32_t *number, rer_error *error)
+{
+    const char *name = a->place[REVIEWER] >= 0 && a->cell[REVIEWER] != NULL ? a->cell[REVIEWER] : "";
+    for (*number = 0; *number < a->reviewers.texts.count; ++*number)
+        if (strcmp(rer_text(&a->reviewers.texts, *number), name) == 0)
+            return RER_OK;
+    return rer_texts_add(&a->reviewers, name, (int64_t)strlen(name), error);
+}
+
+static rer_status add_vote(application *a, int64_t row, int32_t outcome, rer_error *error)
+{
+    rer_vote vote = {.row = row, .outcome = outcome};
+    rer_status status = reviewer_of(a, &vote.reviewer, error);
+    if (status == RER_OK)
+        status = rer_grow(&a->votes, &a->votes_capacity, a->n_votes + 1, sizeof vote, "decisions", error);
+    if (status == RER_OK)
+        a->votes[a->n_votes++] = vote;
+    return status;
+}
+
 /* The number of a label that no row has had. */
 static rer_status add_class(application *a, int32_t *code, const char *label, rer_error *error)
 {
@@ -146,31 +188,17 @@ static rer_status find_new_label(application *a, int32_t *code, bool may_be_new,
 
 static rer_status take_decision(application *a, int64_t row, rer_error *error)
 {
-    typedef enum meaning { OPEN, KEEP, DROP, CHANGE, ADD, UNKNOWN } meaning;
-    static const struct {
-        const char *name;
-        meaning meaning;
-    } decisions[] = {{"keep", KEEP}, {"fix", CHANGE}, {"choose", CHANGE}, {"new", ADD},
-                     {"drop", DROP}, {"none", DROP},  {"unsure", OPEN},   {NULL, UNKNOWN}};
-    int32_t code = a->codes[row];
-    int i = 0;
-    while (decisions[i].name != NULL && strcmp(decisions[i].name, a->cell[DECISION]) != 0)
-        i++;
-    meaning what = decisions[i].meaning;
+    rer_decision_kind kind = RER_OPEN;
+    int32_t code = -1;
     rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
-    if (status == RER_OK && what == UNKNOWN)
+    if (status == RER_OK && (rer_decision_read(&kind, a->cell[DECISION], NULL) != RER_OK || kind == RER_OPEN))
         status =
             fail_at(a, error, "a decision is keep, fix, choose, new, drop, none or unsure, not", a->cell[DECISION]);
-    if (status == RER_OK && (what == CHANGE || what == ADD))
-        status = find_new_label(a, &code, what == ADD, error);
-    if (status != RER_OK || what == OPEN)
+    if (status == RER_OK && rer_decision_has_label(kind))
+        status = find_new_label(a, &code, kind == RER_NEW, error);
+    if (status != RER_OK || kind == RER_UNSURE)
         return status;
-    a->summary.n_kept += what == KEEP;
-    a->summary.n_dropped += what == DROP;
-    a->summary.n_changed += what == CHANGE || what == ADD;
-    a->codes[row] = what == DROP ? -1 : code;
-    a->weights[row] = what == KEEP ? 1 : 0;
-    return RER_OK;
+    return add_vote(a, row, kind == RER_KEEP ? a->file.labels.codes[row] : code, error);
 }
 
 /* A number of samples.csv; NaN where the cell is empty. */
@@ -271,6 +299,90 @@ static rer_status read_table(application *a, rer_error *error)
     return status;
 }
 
+/* ---- the journal of a review ------------------------------------------------------------------ */
+
+static rer_status set_cell(application *a, int column, const char *text, rer_error *error)
+{
+    int64_t size = (int64_t)strlen(text) + 1;
+    rer_status status = rer_grow(&a->cell[column], &a->capacity[column], size, 1, "a cell", error);
+    if (status == RER_OK)
+        memcpy(a->cell[column], text, (size_t)size);
+    return status;
+}
+
+/* A decision as the table would have it. */
+static rer_status take_entry(application *a, const rer_journal *journal, const rer_entry *entry, rer_error *error)
+{
+    char row[24], sum[32];
+    (void)snprintf(row, sizeof row, "%lld", (long long)entry->row);
+    (void)snprintf(sum, sizeof sum, "rer:%s", journal->checksum);
+    const char *const cells[] = {[INDEX] = row,
+                                 [GIVEN] = rer_entry_text(journal, entry->given),
+                                 [DECISION] = rer_decision_word((rer_decision_kind)entry->kind),
+                                 [NEW_LABEL] = rer_entry_text(journal, entry->label),
+                                 [CHECKSUM] = sum,
+                                 [REVIEWER] = rer_entry_reviewer(journal, entry)};
+    rer_status status = RER_OK;
+    for (int k = 0; k < RER_COUNT(cells) && status == RER_OK; k++)
+        if (cells[k] != NULL)
+            status = set_cell(a, k, cells[k], error);
+    return status == RER_OK ? on_row(a, 0, error) : status;
+}
+
+static rer_status read_journal(application *a, rer_error *error)
+{
+    rer_journal journal = RER_NO_JOURNAL;
+    rer_status status = rer_journal_open(&journal, a->table, a->checksum, false, error);
+    if (status == RER_OK && journal.fd < 0)
+        status =
+            rer_fail(error, RER_BAD_INPUT,
+                     "%s: holds no decisions (" RER_JOURNAL "): review it by rer review, or give --auto P to apply "
+                     "all suggestions above P",
+                     a->table);
+    a->has_header = true;
+    for (int64_t i = 0; status == RER_OK && i < journal.count; i++) {
+        const rer_entry *entry = &journal.entries[i];
+        a->line = i + 2;
+        if (entry->is_current && entry->kind != RER_OPEN)
+            status = take_entry(a, &journal, entry, error);
+    }
+    rer_journal_close(&journal);
+    return status;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+}
+
+/* ---- the majority ----------------------------------------------------------------------------- */
+
+static void take_verdict(application *a, const rer_verdict_of_row *verdict)
+{
+    bool keeps = verdict->outcome == a->file.labels.codes[verdict->row], drops = verdict->outcome < 0;
+    a->summary.n_kept += keeps;
+    a->summary.n_dropped += drops && !keeps;
+    a->summary.n_changed += !keeps && !drops;
+    a->codes[verdict->row] = verdict->outcome;
+    a->weights[verdict->row] = keeps ? 1 : 0;
+}
+
+static rer_status count_votes(application *a, rer_error *error)
+{
+    rer_verdict_of_row *verdicts = NULL;
+    int64_t count = 0;
+    rer_status status = rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error);
+    if (status == RER_OK) {
+        count = rer_votes_count(verdicts, a->votes, a->n_votes);
+        status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
+    }
+    for (int64_t i = 0; i < count && status == RER_OK; i++)
+        take_verdict(a, &verdicts[i]);
+    free(verdicts);
+    return status;
+}
+
 /* ---- the labels ------------------------------------------------------------------------------- */
 
 /* Classes as the table names them: by the values of the file, or by other names. */
@@ -364,7 +476,8 @@ static void free_application(application *a)
 {
     rer_label_file_free(&a->file);
     rer_texts_free(&a->added.texts);
-    RER_FREE_ALL(a->classes, a->codes, a->weights, a->seen);
+    rer_texts_free(&a->reviewers.texts);
+    RER_FREE_ALL(a->classes, a->codes, a->weights, a->seen, a->votes);
     for (int k = 0; k < N_COLUMNS; k++)
         free(a->cell[k]);
 }
@@ -386,7 +499,9 @@ static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files
     if (samples != NULL)
         a.table = samples;
     if (status == RER_OK)
-        status = read_table(&a, error);
+        status = !is_automatic && is_folder(a.table) ? read_journal(&a, error) : read_table(&a, error);
+    if (status == RER_OK && !is_automatic)
+        status = count_votes(&a, error);
     if (status == RER_OK)
         status = files->out != NULL
                      ? rer_label_file_write(files->out, &a.file, a.codes, &a.added.texts, error)

@@ -24,7 +24,7 @@ const char *rer_tick_text(char text[RER_CHART_TEXT], double value, double step, 
 const char *rer_value_text(char text[RER_CHART_TEXT], double value, bool percent);
 
 void rer_put_pixel(rer_writer *writer, double value); /* two decimals at most */
-/* User text of at most `most` characters, "…" at the end of what was cut. */
+/* User text of at most `most` characters, "…" in place of its middle where it is longer: names often differ at the end. */
 void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
 int64_t rer_text_length(const char *text); /* characters */
 /* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */

@@ -246,11 +246,12 @@ void rer_put_cut(rer_writer *writer, const char *text, int64_t most)
         return;
     }
     char part[256];
-    int64_t bytes = rer_min(bytes_of(text, most - 1), (int64_t)sizeof part - 1);
+    int64_t end = most / 2, bytes = rer_min(bytes_of(text, most - 1 - end), (int64_t)sizeof part - 1);
     memcpy(part, text, (size_t)bytes);
     part[bytes] = 0;
     rer_put_html(writer, part);
     rer_put(writer, "…");
+    rer_put_html(writer, text + bytes_of(text, rer_text_length(text) - end));
 }
 
 void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most)

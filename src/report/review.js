@@ -70,7 +70,7 @@
     card.replaceChildren(
       face(s),
       make("div", { class: "labels" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
-      make("div", { class: "foot" }, make("span", { text: s.name === null ? `row ${s.row}` : s.name }),
+      make("div", { class: "foot" }, make("span", { title: s.name, text: s.name === null ? `row ${s.row}` : s.name }),
         make("span", { class: s.flagged ? "p flagged" : "p", text: percent(s.p) })),
       ...(badge === null ? [] : [make("span", { class: "badge", text: badge })]));
   }
@@ -271,6 +271,7 @@
     const button = (key, decision, ...text) => make("button", { type: "button", "data-act": decision,
       class: made && made.decision === decision ? "chosen" : null, onclick: () => decide(decision) },
       make("span", {}, ...text), make("kbd", { text: key }));
+    const [fix, none] = [button("f", "fix", "Fix to ", label(s.suggested)), button("x", "none", "None fits")];
     const fill = make("span", {});
     fill.style.width = 100 * (s.p || 0) + "%";
     const big = tellingColumns(s) || show(s.row, nameOf(s.given));
@@ -291,17 +292,16 @@
           make("button", { type: "button", "data-act": "previous", "aria-label": "previous", text: "←", onclick: () => step(-1) }),
           make("button", { type: "button", "data-act": "next", "aria-label": "next", text: "→", onclick: () => step(1) }))),
       make("div", { class: "decide" },
-        button("k", "keep", "Keep ", label(s.given)),
-        isOdd ? button("x", "none", "None fits") : button("f", "fix", "Fix to ", label(s.suggested)),
+        button("k", "keep", "Keep ", label(s.given)), isOdd ? none : fix,
         button("c", "choose", made && ["choose", "new"].includes(made.decision) ? badgeText(s) : "Choose another"),
-        button("d", "drop", "Drop the sample")),
+        button("d", "drop", "Drop the sample"), isOdd ? fix : none, button("s", "unsure", "Unsure")),
       make("div", { class: "choose", id: "choose", hidden: true }),
       big, original(s),
       make("div", { class: "change" }, label(s.given, "given"), " → ", label(s.suggested, "suggested")),
       make("div", { class: "meter", "aria-hidden": "true" }, fill),
       make("p", { class: "why" }, make("b", { text: `${percent(s.p)} likely ${doubt}. ` }), ...reason(s)),
       likelyLabels(s),
-      make("div", { class: "aside" }, isOdd ? null : button("x", "none", "None fits"), button("s", "unsure", "Unsure"), note),
+      note,
       ...copies(s), ...neighboursOf(s), ...examplesOf(s, s.given, s.like), ...examplesOf(s, s.suggested, s.unlike),
     ].filter((part) => part !== null));
   }
@@ -525,6 +525,13 @@
     return true;
   }
 
+  /* One sample, whatever the filters hide. */
+  function showRow(row) {
+    $("all").click();
+    choose(shown.findIndex((s) => s.row === row));
+    $(isStacked() ? "detail" : "review").scrollIntoView();
+  }
+
   function startReview() {
     if (suspects.length === 0 || !$("review")) return;
     store.read();
@@ -576,6 +583,6 @@
     drawProgress();
   }
 
-  Object.assign(rerReport, { showPair, hasPair });
+  Object.assign(rerReport, { showPair, hasPair, showRow, refresh });
   startReview();
 })();

@@ -1,6 +1,8 @@
 /* The files of a result, in one folder or one by one. */
 #include "report/report.h"
 
+#include "source/inputs.h"
+
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size)
 {
     text[0] = 0;
@@ -9,7 +11,14 @@ void rer_option_text(const rer_options *options, const char *name, char *text, i
             rer_options_text(options, i, text, size);
 }
 
-enum { DETAILS = 1, SUBSETS = 2, DUPLICATES = 4 };
+/* The names of the data's files, for rer review. */
+static void put_inputs(rer_writer *writer, const void *what, int which)
+{
+    (void)which;
+    rer_put(writer, ((const rer_result_files *)what)->data->opened);
+}
+
+enum { DETAILS = 1, SUBSETS = 2, DUPLICATES = 4, INPUTS = 8 };
 
 static const rer_file all_files[] = {
     {"samples.csv", rer_put_samples, 0, 0},
@@ -25,6 +34,7 @@ static const rer_file all_files[] = {
     {"details.json", rer_put_details_json, 0, DETAILS},
     {"subset_details.csv", rer_put_portions, RER_BY_SUBSET, SUBSETS},
     {"duplicates.csv", rer_put_duplicates, 0, DUPLICATES},
+    {RER_INPUTS, put_inputs, 0, INPUTS},
     {"summary.json", rer_put_summary, 0, 0},
 };
 
@@ -38,7 +48,8 @@ rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_da
                                .what = &files,
                                .has = (result->details != NULL ? DETAILS : 0) |
                                       (rer_result_portion(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
-                                      (result->duplicate != NULL ? DUPLICATES : 0),
+                                      (result->duplicate != NULL ? DUPLICATES : 0) |
+                                      (result->model != NULL && data->opened != NULL ? INPUTS : 0),
                                .spreadsheet_safe = result->options.spreadsheet_safe};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
     return status == RER_OK ? rer_folder_stage(output, path, &folder, error) : status;

@@ -11,6 +11,7 @@
 #define RER_BLOCK 1024
 
 struct rer_passes; /* run/passes.h */
+struct rer_device; /* device/device.h */
 
 typedef struct rer_run {
     const rer_dataset *data;
@@ -18,6 +19,7 @@ typedef struct rer_run {
     const rer_kernels *kernels;
     rer_pool *pool;
     const struct rer_passes *passes; /* how it goes over all rows; only what fits and scores needs them */
+    struct rer_device *device;       /* the card that these use, NULL: none */
     const int32_t *given;            /* [N] class of each row, -1: no label; NULL: of none */
     uint8_t *invalid;                /* [N] 1: a row with NaN or Inf that was left out; known after a first pass */
     const bool *fitted;              /* [N] rows that the model was fitted on, NULL: every labelled one */
@@ -85,7 +87,9 @@ rer_block rer_block_take(const rer_run *run, rer_scratch *scratch);
  * RER_INVALID_ROW and its mark in run->invalid. */
 rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error);
-/* Both, as a step of the pool for which that is all: *block is the start of its scratch, where a commit finds it. */
+/* Reads and normalises the rows block->row [count], one by one, which are known to be valid. */
+rer_status rer_block_pick(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error);
+/* Room and reading, as a step of the pool for which that is all: *block is the start of its scratch, where a commit finds it. */
 int64_t rer_block_scratch(const rer_run *run);
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error);

@@ -65,17 +65,23 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
 
 /* ---- 1. a stretch ------------------------------------------------------------------------ */
 
-static bool is_witness(const near_pass *pass, int64_t row)
+bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int64_t row)
 {
-    const rer_witnesses *witnesses = pass->witnesses;
-    int32_t class = pass->run->given[row];
-    if (class < pass->low || class >= pass->high || pass->ask_start[class] == pass->ask_start[class + 1] ||
-        (pass->run->fitted != NULL && !pass->run->fitted[row]))
+    int32_t class = run->given[row];
+    if (class < 0 || (run->fitted != NULL && !run->fitted[row]))
         return false;
     if (witnesses->share[class] >= 1)
         return true;
-    uint64_t place = (uint64_t)(pass->run->first_row + row);
+    uint64_t place = (uint64_t)(run->first_row + row);
     return rer_random_uniform(witnesses->seed, RER_RANDOM_WITNESS, place, 0) < (double)witnesses->share[class];
+}
+
+/* Of a class of this round that is asked for. */
+static bool is_witness(const near_pass *pass, int64_t row)
+{
+    int32_t class = pass->run->given[row];
+    return class >= pass->low && class < pass->high && pass->ask_start[class] < pass->ask_start[class + 1] &&
+           rer_near_is_witness(pass->witnesses, pass->run, row);
 }
 
 /* Takes the blocks from `first` on whose witnesses there is room for. */
@@ -351,27 +357,24 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
     return status == RER_OK ? rer_pool_run(run->pool, &compare, error) : status;
 }
 
-/* Who asks for which class. */
-static void list_asking(near_pass *pass)
+void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, int32_t C)
 {
-    const rer_near *near = pass->near;
-    int64_t places = near->count * near->slots, C = pass->run->C, before = 0;
+    int64_t places = near->count * near->slots, before = 0;
+    memset(start, 0, (size_t)(C + 1) * sizeof *start);
     for (int64_t i = 0; i < places; i++)
         if (near->class[i] >= 0)
-            pass->ask_start[near->class[i]]++;
-    for (int64_t c = 0; c <= C; c++) {
-        int64_t count = c < C ? pass->ask_start[c] : 0;
-        pass->ask_start[c] = before;
+            start[near->class[i]]++;
+    for (int32_t c = 0; c <= C; c++) {
+        int64_t count = c < C ? start[c] : 0;
+        start[c] = before;
         before += count;
     }
     for (int64_t i = 0; i < places; i++)
         if (near->class[i] >= 0)
-            pass->asked[pass->ask_start[near->class[i]]++] = i;
-    for (int64_t i = 0; i < places; i++)
-        pass->bar[i] = -INFINITY;
-    for (int64_t c = C; c > 0; c--)
-        pass->ask_start[c] = pass->ask_start[c - 1];
-    pass->ask_start[0] = 0;
+            asked[start[near->class[i]]++] = i;
+    for (int32_t c = C; c > 0; c--) /* each start has become the next one */
+        start[c] = start[c - 1];
+    start[0] = 0;
 }
 
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
@@ -421,7 +424,9 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     if (status == RER_OK)
         status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.room, run, .8, error);
     if (status == RER_OK)
-        list_asking(&pass);
+        rer_near_list_asked(pass.ask_start, pass.asked, near, run->C);
+    for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
+        pass.bar[i] = -INFINITY;
     if (status == RER_OK)
         status = search_rounds(&pass, error);
     free(pass.ask_start);

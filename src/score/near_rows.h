@@ -39,5 +39,9 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
 rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
 /* The search among the rows that are here, into lists that are made ready. */
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error);
+/* What such a search goes by: asked [count slots] places query * slots + slot by class, start [C + 1] where each class's
+ * begin; and whether a row may be near. */
+void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, int32_t C);
+bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int64_t row);
 /* Takes what was found elsewhere in. */
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted);

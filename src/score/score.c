@@ -14,10 +14,11 @@ typedef struct score_pass {
     const rer_run *run;
     bool left_out;
     rer_scores *scores;
-    rer_ratio_sums *sums;   /* of all rows, or NULL */
-    rer_ratio_sums *blocks; /* [blocks] of each block, or NULL */
-    rer_output *errors;     /* NULL: not wanted */
-    float *log_n;           /* [C] */
+    rer_ratio_sums *sums;             /* of all rows, or NULL */
+    rer_ratio_sums *blocks;           /* [blocks] of each block, or NULL */
+    rer_output *errors;               /* NULL: not wanted */
+    float *log_n;                     /* [C] */
+    const rer_score_stretch *stretch; /* whose errors are there, NULL: all are made here */
 } score_pass;
 
 /* A worker's scratch, itself at the head of it. */
@@ -167,20 +168,11 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     return RER_OK;
 }
 
-static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
+/* The errors of a block's rows, reduced. */
+static void reduce_rows(const score_pass *pass, score_scratch *parts)
 {
-    const score_pass *pass = context;
     const rer_model *model = pass->model;
-    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
-    score_scratch *parts = memory;
-    *parts = lay_out(pass, &scratch);
-    rer_block *block = &parts->block;
-    rer_status status = rer_block_read(block, pass->run, &model->normalizer, item, error);
-    if (status == RER_OK && parts->opinion != NULL)
-        status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n,
-                                  parts->reading, error);
-    if (status != RER_OK)
-        return status;
+    const rer_block *block = &parts->block;
     for (int64_t i = 0; i < block->count; i++) {
         parts->errors[i] = rer_row_errors_none();
         parts->state[i] = rer_channel_begin();
@@ -192,7 +184,62 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
         for (int64_t i = 0; i < block->count; i++)
             reduce_row(pass, parts, i, first, classes);
     }
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+}
+
+static rer_status make_errors(const score_pass *pass, score_scratch *parts, int64_t item, rer_error *error)
+{
+    rer_block *block = &parts->block;
+    rer_status status = rer_block_read(block, pass->run, &pass->model->normalizer, item, error);
+    if (status == RER_OK && parts->opinion != NULL)
+        status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n,
+                                  parts->reading, error);
+    if (status == RER_OK)
+        reduce_rows(pass, parts);
+    return status;
+}
+
+/* Errors that come reduced. Those of rows that are done again are made first, at the head of the block, and then
+ * moved to their places from the last one on. */
+static rer_status take_errors(const score_pass *pass, score_scratch *parts, int64_t item, rer_error *error)
+{
+    const rer_run *run = pass->run;
+    const rer_reduced_row *rows = pass->stretch->rows + item * RER_BLOCK;
+    rer_block *block = &parts->block;
+    int64_t again[RER_BLOCK], first = pass->stretch->first + item * RER_BLOCK;
+    int64_t count = rer_min(RER_BLOCK, pass->stretch->count - item * RER_BLOCK);
+    *block =
+        (rer_block){.x = block->x, .scale = block->scale, .code = block->code, .row = again, .reading = block->reading};
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i].again != 0)
+            again[block->count++] = first + i;
+    rer_status status = rer_block_pick(block, run, &pass->model->normalizer, error);
+    if (status != RER_OK)
+        return status;
+    reduce_rows(pass, parts);
+    for (int64_t i = count - 1, made = block->count - 1; i >= 0; i--) {
+        bool is_made = rows[i].again != 0, is_invalid = run->invalid[first + i] != 0;
+        parts->errors[i] = is_made      ? parts->errors[made]
+                           : is_invalid ? rer_row_errors_none()
+                                        : (rer_row_errors){rows[i].nearest, rows[i].own};
+        parts->state[i] = is_made ? parts->state[made] : (rer_channel_state){rows[i].sums, rows[i].odds, rows[i].score};
+        made -= is_made;
+        block->code[i] = is_invalid ? RER_INVALID_ROW : run->given[first + i];
+    }
+    block->row = NULL;
+    block->first = first;
+    block->count = count;
+    return RER_OK;
+}
+
+static rer_status score_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    const score_pass *pass = context;
+    rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
+    score_scratch *parts = memory;
+    *parts = lay_out(pass, &scratch);
+    rer_status status =
+        pass->stretch != NULL ? take_errors(pass, parts, item, error) : make_errors(pass, parts, item, error);
+    for (int64_t i = 0; status == RER_OK && i < parts->block.count; i++)
         status = keep_row(pass, parts, i, error);
     return status;
 }
@@ -237,6 +284,11 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
         .commit = commit_block,
         .context = pass,
     };
+    if (pass->stretch != NULL) {
+        job.from = pass->stretch->from;
+        job.to = pass->stretch->to;
+        job.items = (pass->stretch->count + RER_BLOCK - 1) / RER_BLOCK;
+    }
     status = rer_pool_run(pass->run->pool, &job, error);
     free(pass->log_n);
     return status;
@@ -254,5 +306,13 @@ rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const re
                             bool left_out, rer_error *error)
 {
     score_pass pass = {.model = model, .run = run, .left_out = left_out, .scores = scores, .blocks = blocks};
+    return run_pass(&pass, error);
+}
+
+rer_status rer_score_reduced(rer_scores *scores, rer_ratio_sums *sums, const rer_score_stretch *stretch,
+                             const rer_model *model, const rer_run *run, bool left_out, rer_error *error)
+{
+    score_pass pass = {
+        .model = model, .run = run, .left_out = left_out, .scores = scores, .sums = sums, .stretch = stretch};
     return run_pass(&pass, error);
 }

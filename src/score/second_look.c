@@ -193,15 +193,7 @@ static rer_status load_chunk(rer_block *block, const look *l, int64_t first, rer
         block->code = l->rows.code + first;
         return RER_OK;
     }
-    rer_status status = RER_OK;
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
-        float *x = block->x + i * D;
-        status = rer_dataset_rows_read(run->data, block->row[i], 1, x, block->reading, error);
-        block->code[i] = run->given[block->row[i]];
-        if (status == RER_OK)
-            block->scale[i] = rer_normalize_row(&l->model->normalizer, x, D, run->kernels->sum_squares(x, D));
-    }
-    return status;
+    return rer_block_pick(block, run, &l->model->normalizer, error);
 }
 
 /* ---- 2. classes in question -------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #include "source/dataset.h"
 #include "source/class_texts.h"
 #include "source/formats.h"
+#include "source/inputs.h"
 #include "source/photos.h"
 #include "source/texts.h"
 
@@ -317,6 +318,8 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         status = rer_dataset_open_texts(data, files->texts, error);
     if (status == RER_OK)
         status = name_inputs(data, &named, error);
+    if (status == RER_OK)
+        status = rer_inputs_text(&data->opened, &named, error);
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
@@ -516,7 +519,7 @@ void rer_dataset_free(rer_dataset *data)
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
     rer_texts_free(&data->skipped);
-    RER_FREE_ALL(data->inputs, data);
+    RER_FREE_ALL(data->inputs, data->opened, data);
 }
 
 /* ---- for people -------------------------------------------------------------------------- */

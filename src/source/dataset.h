@@ -34,6 +34,7 @@ struct rer_dataset {
     bool has_folder_labels; /* they are the names of folders, and in no file but ours */
     rer_texts skipped;      /* why pictures of a folder are no rows, one message each */
     char *inputs;           /* the files as a command line names them, to repeat a run; NULL: from memory */
+    char *opened;           /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */

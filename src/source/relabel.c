@@ -58,7 +58,7 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->ids = (rer_texts){0};
     made->images = (rer_images){.array = {.fd = -1}};
     made->texts = (rer_row_texts){.input = RER_NO_INPUT};
-    made->inputs = NULL;
+    made->inputs = made->opened = NULL;
     made->origin = NULL;
     made->class_embeddings = NULL;
     if (data->labels.codes != NULL)

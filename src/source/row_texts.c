@@ -168,7 +168,18 @@ typedef struct picker {
     int64_t count, next; /* next: of `rows` */
     int64_t row;         /* that is being read */
     rer_texts_builder out;
+    rer_text_visit *visit; /* NULL: those of `rows` are kept in `out` */
+    void *context;
+    bool is_done;
 } picker;
+
+static rer_status take_text(picker *p, const char *text, int64_t length, rer_error *error)
+{
+    if (p->visit == NULL)
+        return rer_texts_add(&p->out, text, length, error);
+    p->is_done = p->is_done || !p->visit(p->context, p->row, text);
+    return RER_OK;
+}
 
 /* The text of an object's member, or of a text by itself. */
 static rer_status add_json(picker *p, int64_t line, const char *text, int64_t length, rer_error *error)
@@ -185,9 +196,9 @@ static rer_status add_json(picker *p, int64_t line, const char *text, int64_t le
         status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld has no member '%s'; name one, as in %s:NAME",
                           p->texts->input.file, (long long)line, wanted, p->texts->input.file);
     else if (json_is_string(member))
-        status = rer_texts_add(&p->out, json_string_value(member), (int64_t)json_string_length(member), error);
+        status = take_text(p, json_string_value(member), (int64_t)json_string_length(member), error);
     else
-        status = rer_texts_add(&p->out, text, length, error); /* as it is */
+        status = take_text(p, text, length, error); /* as it is */
     json_decref(value);
     return status;
 }
@@ -196,9 +207,10 @@ static rer_status pick_cell(void *context, int64_t line, int64_t column, const c
                             rer_error *error)
 {
     picker *p = context;
-    if (p->next >= p->count || p->row != p->rows[p->next] || column != p->texts->column)
+    bool is_wanted = p->visit != NULL ? p->row >= 0 && !p->is_done : p->next < p->count && p->row == p->rows[p->next];
+    if (!is_wanted || column != p->texts->column)
         return RER_OK;
-    return p->texts->is_json ? add_json(p, line, text, length, error) : rer_texts_add(&p->out, text, length, error);
+    return p->texts->is_json ? add_json(p, line, text, length, error) : take_text(p, text, length, error);
 }
 
 static rer_status pick_row(void *context, int64_t line, rer_error *error)
@@ -231,6 +243,18 @@ rer_status rer_row_texts_read(rer_texts *out, const rer_row_texts *texts, const 
     else
         rer_texts_free(&p.out.texts);
     return status;
+}
+
+rer_status rer_row_texts_visit(const rer_row_texts *texts, int64_t N, rer_text_visit *visit, void *context,
+                               rer_error *error)
+{
+    picker p = {.texts = texts, .row = -texts->header, .visit = visit, .context = context};
+    rer_csv_handler handler = {.cell = pick_cell, .row = pick_row, .context = &p};
+    if (texts->kept.count == 0)
+        return rer_csv_read(&texts->input, texts->delimiter, &handler, NULL, error);
+    for (int64_t row = 0; row < N && !p.is_done; row++)
+        p.is_done = !visit(context, row, rer_text(&texts->kept, row));
+    return RER_OK;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */

@@ -30,3 +30,7 @@ bool rer_row_texts_are_there(const rer_row_texts *texts);
 /* The texts of `rows` [count], in increasing order. */
 rer_status rer_row_texts_read(rer_texts *out, const rer_row_texts *texts, const int64_t *rows, int64_t count,
                               rer_error *error);
+/* Calls `visit` with the text of each row in turn, until it returns false. */
+typedef bool rer_text_visit(void *context, int64_t row, const char *text);
+rer_status rer_row_texts_visit(const rer_row_texts *texts, int64_t N, rer_text_visit *visit, void *context,
+                               rer_error *error);

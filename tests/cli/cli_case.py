@@ -20,7 +20,7 @@ import numpy as np
 COMMAND = os.environ["RER_COMMAND"]
 SCHEMA = os.environ["RER_SCHEMA"]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
-OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html", "manifest.json"}
+OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html", "inputs.json", "manifest.json"}
 
 
 def clusters(n=300, d=8, classes=3, seed=0, planted=0):

@@ -10,7 +10,7 @@ import unittest
 from cli_case import COMMAND, CliCase
 
 CHOSEN = [("--reconstructor", name) for name in ("centroid", "subspace", "autoencoder", "published")] + \
-         [("--detector", name) for name in ("confident", "simifeat", "knn", "zeroshot")]
+         [("--detector", name) for name in ("confident", "simifeat", "knn", "zeroshot")] + [("--device", "cuda")]
 # One question in bash: the words up to the cursor, what its function leaves, and how it changes compopt.
 ASK_BASH = r"""
 source "$1"; shift

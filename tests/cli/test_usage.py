@@ -10,9 +10,9 @@ from cli_case import COMMAND, CliCase
 
 class Usage(CliCase):
     def test_help_fits_on_a_screen(self):
-        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench", "apply", "completions"):
+        for command in ("analyze", "score", "scale", "compare", "sweep", "noise", "bench", "apply", "review", "embed", "completions"):
             lines = self.rer(command, "--help").out.splitlines()
-            self.assertLessEqual(len(lines), 37)
+            self.assertLessEqual(len(lines), 38)
             self.assertLessEqual(max(map(len, lines)), 100)
         text = self.rer("analyze", "-h").out
         for option in ("out", "save-model", "errors", "class-names", "ids", "images", "texts", "label-column", "json", "quiet", "normalize",

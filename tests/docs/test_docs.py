@@ -32,7 +32,7 @@ def listed(command):
     if command in ("analyze", "sweep"):
         pages += [help_of(command, "--reconstructor", name) for name in RECONSTRUCTORS]
     if command == "analyze":
-        pages += [help_of(command, "--detector", name) for name in DETECTORS]
+        pages += [help_of(command, "--detector", name) for name in DETECTORS] + [help_of(command, "--device", "cuda")]
     return dict(re.findall(r"^  (--[a-z-]+).* \[(.*)\]$", "\n".join(pages), re.M))
 
 

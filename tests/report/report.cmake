@@ -12,8 +12,11 @@ set_tests_properties(report.chart_positions PROPERTIES LABELS once ENVIRONMENT "
 # Pages in a real browser; skipped where there is no Chromium. RER_PYTHON needs playwright. Screenshots stay in shots/.
 add_executable(make_page report/make_page.c)
 target_link_libraries(make_page PRIVATE rer_static)
+if(MICROHTTPD_INCLUDE_DIR)
+    set(live live)
+endif()
 if(NOT RER_SANITIZE)
-    foreach(name frame review pages)
+    foreach(name frame review pages ${live})
         add_test(NAME report.browser_${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
         set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 ENVIRONMENT
             "RER_MAKE_PAGE=$<TARGET_FILE:make_page>;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SHOTS=${PROJECT_BINARY_DIR}/shots")

@@ -279,6 +279,14 @@ class Coinciding(unittest.TestCase):
         self.assertEqual(set().union(*seen), set(range(270)))
         self.assertEqual(sum(map(len, seen)), 270)
 
+    def test_long_names_keep_both_ends(self):
+        names = [f"a rather long name of a run, the {i}th" for i in range(3)]
+        root = draw(title="t", x={"title": "x", "names": names}, y={"title": "y"},
+                    series=[{"kind": "bars", "name": "a", "y": [1, 2, 3]}])
+        shown = [e.text for e in with_class(root, "x", "tick") if "…" in (e.text or "")]
+        self.assertEqual([text.split("…")[1][-7:] for text in shown], [name[-7:] for name in names])
+        self.assertTrue(all(names[0].startswith(text.split("…")[0]) for text in shown))
+
     def test_one_value_but_for_rounding(self):
         """It is one line in the middle, not a jagged one."""
         root = draw(title="t", x={"title": "x"}, y={"title": "y"},

@@ -9,7 +9,7 @@ static const char *run_name(const rer_comparison *comparison, int run)
 
 /* ---- the answer ------------------------------------------------------------------------------- */
 
-enum { PAIRS_TOLD = 3 }; /* of three runs; more are a range */
+enum { PAIRS_TOLD = 3, ROOM_TOLD = 220 }; /* of three runs; more, and long names, are a range */
 
 static const char *agreement_word(double correlation)
 {
@@ -57,7 +57,7 @@ static void headline_of_samples(char *text, size_t size, const rer_comparison *c
     else {
         int used = snprintf(text, size, "The %d runs %s %s: rank correlation of %.40s", comparison->count, word, about,
                             comparison->column);
-        if (comparison->n_pairs > PAIRS_TOLD || !list_pairs(text, size, used, comparison))
+        if (comparison->n_pairs > PAIRS_TOLD || !list_pairs(text, ROOM_TOLD, used, comparison))
             (void)snprintf(text + used, size - (size_t)used, " %s to %s", a, b);
     }
 }
@@ -277,7 +277,7 @@ static void put_models(rer_writer *writer, const rer_comparison *comparison)
 void rer_comparison_put_page(rer_writer *writer, const void *what, int which)
 {
     const rer_comparison *comparison = what;
-    char headline[600];
+    char headline[300];
     bool same_samples = comparison->mode == RER_COMPARE_SAMPLES, labels = comparison->mode == RER_COMPARE_LABELS;
     rer_frame frame = {
         .kind = "Comparison of runs",

@@ -1,0 +1,220 @@
+/* The closed form on a card at ImageNet's shape: class sums, scatter and scores, each a pass over all rows.
+ *     bench.cuda [N D C]
+ * from the card's memory: the rows are there; copied once: from pinned memory in the first pass, then they stay;
+ * streamed: from pinned memory in each pass, as where the card has no room. A slot's rows are the same each time: the
+ * copy is timed, not the CPU that reads them. Medians of 5 after one to warm up. */
+#include "backend/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TURNS 5
+#define ROWS 16384
+
+typedef struct bench {
+    const rer_device_plugin *plugin;
+    void *device;
+    int64_t N, D;
+    int32_t C;
+    double *mean, *scatter, *sum, *square;
+    rer_device_model model;
+    rer_device_channel channel;
+} bench;
+
+static double now(void)
+{
+    struct timespec time;
+    (void)clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static uint64_t state = 1;
+
+/* About normal. */
+static float draw(void)
+{
+    float sum = 0;
+    for (int i = 0; i < 3; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        sum += (float)(state >> 40) / (float)(1 << 24) - .5f;
+    }
+    return 2 * sum;
+}
+
+static void *room(int64_t count, size_t size)
+{
+    void *made = calloc((size_t)count, size);
+    if (made == NULL)
+        exit(3);
+    return made;
+}
+
+static float *draw_floats(int64_t count, float factor)
+{
+    float *made = room(count, sizeof *made);
+    for (int64_t i = 0; i < count; i++)
+        made[i] = factor * draw();
+    return made;
+}
+
+static void check(const bench *b)
+{
+    const char *failure = b->plugin->failure(b->device);
+    if (failure == NULL)
+        return;
+    fprintf(stderr, "%s\n", failure);
+    exit(3);
+}
+
+static void fill_slots(const bench *b)
+{
+    for (int slot = 0; slot < RER_DEVICE_SLOTS; slot++) {
+        rer_device_rows rows = b->plugin->slot(b->device, slot);
+        for (int64_t i = 0; i < ROWS; i++) {
+            rows.scale[i] = 1;
+            rows.code[i] = (int32_t)((uint64_t)(i * 2654435761 + slot) % (uint64_t)b->C);
+            for (int64_t j = 0; j < b->D; j++)
+                rows.x[i * b->D + j] = draw() + (float)b->mean[rows.code[i] * b->D + j];
+        }
+    }
+}
+
+static void make_model(bench *b)
+{
+    int64_t C = b->C, D = b->D;
+    float *root = draw_floats(D * D, .01f), *u = draw_floats((C + 1) * D, .1f), *pairs = draw_floats(C * C, 0);
+    int64_t *n = room(C, sizeof *n);
+    for (int64_t j = 0; j < D; j++)
+        root[j * D + j] = 1;
+    b->mean = room((C + 1) * D, sizeof(double));
+    for (int64_t i = 0; i < C * D; i++)
+        b->mean[i] = (double)u[i];
+    for (int64_t c = 0; c < C; c++) {
+        n[c] = b->N / C;
+        for (int64_t k = 0; k < C; k++)
+            pairs[c * C + k] = c == k ? 0 : .02f * (float)D;
+    }
+    b->channel = (rer_device_channel){.weight = .5,
+                                      .edge = (double)D,
+                                      .sharpness = .4,
+                                      .bias = draw_floats(C, .1f),
+                                      .rates = draw_floats(C * C, .001f),
+                                      .whole = true};
+    b->model = (rer_device_model){.mean = b->mean,
+                                  .root = root,
+                                  .u = u,
+                                  .norm = draw_floats(C, 0),
+                                  .pairs = pairs,
+                                  .n = n,
+                                  .weight = 1e-9,
+                                  .left_out = true,
+                                  .channel = &b->channel};
+    b->scatter = room(D * D, sizeof(double));
+    b->sum = room(C * D, sizeof(double));
+    b->square = room(C * D, sizeof(double));
+}
+
+static void pass(const bench *b, void (*add)(void *, int), bool kept, bool takes)
+{
+    int slot = 0;
+    for (int64_t first = 0; first < b->N; first += ROWS, slot = 1 - slot) {
+        int64_t count = ROWS < b->N - first ? ROWS : b->N - first;
+        if (!kept)
+            (void)b->plugin->slot(b->device, slot);
+        b->plugin->load(b->device, slot, first, count, kept);
+        if (add != NULL)
+            add(b->device, slot);
+        if (takes && first > 0)
+            (void)b->plugin->score_rows(b->device, 1 - slot);
+    }
+    if (takes)
+        (void)b->plugin->score_rows(b->device, 1 - slot);
+}
+
+enum { SUMS, SCATTER, SCORES, ALL, TIMES };
+
+static void run(const bench *b, bool first_kept, bool kept, double times[TIMES])
+{
+    double start = now();
+    b->plugin->sums_begin(b->device);
+    pass(b, b->plugin->sums_add, first_kept, false);
+    b->plugin->sums_end(b->device, b->sum, b->square);
+    times[SUMS] = now() - start;
+    b->plugin->scatter_begin(b->device, b->mean, 1e30);
+    pass(b, b->plugin->scatter_add, kept, false);
+    b->plugin->scatter_end(b->device, b->scatter);
+    times[SCATTER] = now() - start - times[SUMS];
+    b->plugin->score_begin(b->device, &b->model);
+    pass(b, b->plugin->score_add, kept, true);
+    times[ALL] = now() - start;
+    times[SCORES] = times[ALL] - times[SUMS] - times[SCATTER];
+    check(b);
+}
+
+static int by_size(const void *left, const void *right)
+{
+    double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void report(const bench *b, const char *what, bool first_kept, bool kept)
+{
+    double times[TURNS + 1][TIMES], column[TURNS], median[TIMES];
+    for (int turn = 0; turn <= TURNS; turn++)
+        run(b, first_kept, kept, times[turn]);
+    for (int i = 0; i < TIMES; i++) {
+        for (int turn = 0; turn < TURNS; turn++)
+            column[turn] = times[turn + 1][i];
+        qsort(column, TURNS, sizeof *column, by_size);
+        median[i] = column[TURNS / 2];
+    }
+    printf("%-24s sums %.4f scatter %.4f scores %.4f all %.4f s\n", what, median[SUMS], median[SCATTER], median[SCORES],
+           median[ALL]);
+}
+
+static void open_device(bench *b, bool keeps)
+{
+    char message[RER_DEVICE_MESSAGE] = "";
+    rer_device_shape shape = {.C = b->C, .N = keeps ? b->N : (int64_t)1 << 40, .D = b->D, .rows = ROWS};
+    b->plugin = rer_device_find(message);
+    double start = now();
+    if (b->plugin != NULL)
+        b->device = b->plugin->open(&shape, message);
+    if (b->device == NULL) {
+        fprintf(stderr, "%s\n", message);
+        exit(3);
+    }
+    printf("%s, rows %s, opened in %.3f s\n", b->plugin->name(b->device),
+           b->plugin->keeps_rows(b->device) ? "stay" : "stream", now() - start);
+    fill_slots(b);
+}
+
+int main(int argc, char **argv)
+{
+    bench b = {.N = argc > 1 ? atoll(argv[1]) : 1281167,
+               .D = argc > 2 ? atoll(argv[2]) : 512,
+               .C = argc > 3 ? atoi(argv[3]) : 1000};
+    make_model(&b);
+    double rows = (double)b.N, D = (double)b.D, C = (double)b.C;
+    printf("%lld x %lld, %d classes: products %.2f TFLOP (scatter %.2f, metric %.2f, classes %.2f), rows %.2f GB\n",
+           (long long)b.N, (long long)b.D, b.C, 2e-12 * rows * D * (D / 2 + D / 2 + C), 1e-12 * rows * D * D,
+           1e-12 * rows * D * D, 2e-12 * rows * D * C, 4e-9 * rows * D);
+    open_device(&b, true);
+    report(&b, "copied once", false, true);
+    report(&b, "from the card's memory", true, true);
+    b.plugin->close(b.device);
+    open_device(&b, false);
+    report(&b, "streamed", false, false);
+    double start = now();
+    pass(&b, NULL, false, false);
+    (void)b.plugin->slot(b.device, 0);
+    (void)b.plugin->slot(b.device, 1);
+    double copied = now() - start;
+    printf("copying alone %.4f s, %.1f GB/s\n", copied, 4e-9 * rows * D / copied);
+    check(&b);
+    b.plugin->close(b.device);
+    return 0;
+}

@@ -1,0 +1,298 @@
+/* The plug-in: opens a card, gives it its memory, and moves rows to it. */
+#include "backend/cuda/card.cuh"
+
+#include <rer.h>
+
+#include <cstdio>
+#include <cstring>
+
+void fail(Card *card, const char *what, const char *why)
+{
+    if (is_well(card))
+        (void)snprintf(card->failure, sizeof card->failure, "%s (%.100s)", why, what);
+}
+
+int32_t piece_count(const Card *card)
+{
+    return (int32_t)(card->shape.C + card->shape.rows / PIECE_ROWS + 1);
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+template <typename T> static void take(Card *card, T **where, int64_t count)
+{
+    void *made = NULL;
+    CHECK(card, cudaMalloc(&made, (size_t)count * sizeof(T)));
+    if (made != NULL)
+        card->taken.push_back(made);
+    *where = (T *)made;
+}
+
+template <typename T> static void pin(Card *card, T **where, int64_t count)
+{
+    void *made = NULL;
+    CHECK(card, cudaMallocHost(&made, (size_t)count * sizeof(T)));
+    if (made != NULL)
+        card->pinned.push_back(made);
+    *where = (T *)made;
+}
+
+static void take_rows(Card *card, Rows *rows, int64_t count)
+{
+    take(card, &rows->x, count * card->shape.D);
+    take(card, &rows->scale, count);
+    take(card, &rows->code, count);
+}
+
+static int64_t row_bytes(const Card *card)
+{
+    return card->shape.D * (int64_t)sizeof(float) + (int64_t)(sizeof(double) + sizeof(int32_t));
+}
+
+static void take_slot(Card *card, Slot *slot)
+{
+    const rer_device_shape *shape = &card->shape;
+    pin(card, &slot->host.x, shape->rows * shape->D);
+    pin(card, &slot->host.scale, shape->rows);
+    pin(card, &slot->host.code, shape->rows);
+    pin(card, &slot->order, shape->rows);
+    pin(card, &slot->pieces, piece_count(card));
+    pin(card, &slot->piece_start, shape->C + 1);
+    pin(card, &slot->reduced, shape->rows);
+    take(card, &slot->order_on_card, shape->rows);
+    take(card, &slot->pieces_on_card, piece_count(card));
+    take(card, &slot->piece_start_on_card, shape->C + 1);
+    take(card, &slot->reduced_on_card, shape->rows);
+    CHECK(card, cudaEventCreateWithFlags(&slot->copied, cudaEventDisableTiming));
+    CHECK(card, cudaEventCreateWithFlags(&slot->computed, cudaEventDisableTiming));
+    CHECK(card, cudaEventCreateWithFlags(&slot->returned, cudaEventDisableTiming));
+}
+
+static void take_workspace(Card *card)
+{
+    int64_t rows = card->shape.rows, D = card->shape.D, C = card->shape.C, width = card->width, parts = card->parts;
+    for (int i = 0; i < RER_DEVICE_SLOTS; i++)
+        take_slot(card, &card->slots[i]);
+    take(card, &card->sum, C * D);
+    take(card, &card->square, C * D);
+    take(card, &card->piece_sums, piece_count(card) * 2 * D);
+    take(card, &card->mean, (C + 1) * D);
+    take(card, &card->operand, rows * parts * width);
+    take(card, &card->batches, rows / PRODUCT_ROWS * width * 2 * width);
+    take(card, &card->scatter, width * 2 * width);
+    take(card, &card->far_rows, rows);
+    take(card, &card->n_far, 1);
+    take(card, &card->t, rows * width);
+    take(card, &card->h, rows * C);
+    take(card, &card->terms, rows);
+    take(card, &card->root, width * parts * width);
+    take(card, &card->u, (C + 1) * width);
+    take(card, &card->u_operand, C * parts * width);
+    take(card, &card->norm, C);
+    take(card, &card->pairs, C * C);
+    take(card, &card->bias, C);
+    take(card, &card->rates, C * C);
+    take(card, &card->n, C);
+}
+
+/* Rows stay on the card where a tenth of its free memory is left, or what the caller allows; else a stretch of each
+ * slot does. */
+static void take_data(Card *card, int64_t free_before)
+{
+    size_t free_now = 0, total = 0;
+    CHECK(card, cudaMemGetInfo(&free_now, &total));
+    int64_t used = free_before - (int64_t)free_now, cap = card->shape.memory;
+    int64_t stages = RER_DEVICE_SLOTS * card->shape.rows * row_bytes(card), all = card->shape.N * row_bytes(card);
+    int64_t room = cap > 0 ? cap - used : (int64_t)free_now - free_before / 10;
+    card->keeps = all <= room;
+    if (card->keeps) {
+        card->kept_code = (int32_t *)malloc((size_t)card->shape.N * sizeof(int32_t));
+        card->keeps = card->kept_code != NULL;
+    }
+    if (card->keeps) {
+        take_rows(card, &card->kept, card->shape.N);
+        return;
+    }
+    if (cap > 0 && stages > room) {
+        char why[100];
+        (void)snprintf(why, sizeof why, "%lld bytes are the least that it needs", (long long)(used + stages));
+        fail(card, "--device-memory", why);
+    }
+    for (int i = 0; i < RER_DEVICE_SLOTS; i++)
+        take_rows(card, &card->slots[i].stage, card->shape.rows);
+}
+
+/* ---- open and close ---------------------------------------------------------------------- */
+
+/* Cards of these have tensor cores that are worth it. */
+static int parts_of(const cudaDeviceProp *properties)
+{
+    return properties->minor == 0 && properties->major >= 8 ? SPLIT_PARTS : 1;
+}
+
+static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
+{
+    int count = 0;
+    cudaError_t result = cudaGetDeviceCount(&count);
+    if (result != cudaSuccess || count == 0) {
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "no card can be used: %s",
+                       result != cudaSuccess ? cudaGetErrorString(result) : "there is none");
+        return false;
+    }
+    if (card->shape.card >= count) {
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "there is no card %d: their numbers end at %d", card->shape.card,
+                       count - 1);
+        return false;
+    }
+    return true;
+}
+
+static void start(Card *card)
+{
+    cudaDeviceProp properties;
+    memset(&properties, 0, sizeof properties);
+    CHECK(card, cudaGetDevice(&card->before));
+    CHECK(card, cudaSetDevice(card->shape.card));
+    CHECK(card, cudaGetDeviceProperties(&properties, card->shape.card));
+    card->parts = parts_of(&properties);
+    card->width = (card->shape.D + 3) / 4 * 4;
+    (void)snprintf(card->name, sizeof card->name, "%s", properties.name);
+    CHECK(card, cudaStreamCreateWithFlags(&card->in, cudaStreamNonBlocking));
+    CHECK(card, cudaStreamCreateWithFlags(&card->compute, cudaStreamNonBlocking));
+    CHECK(card, cudaStreamCreateWithFlags(&card->out, cudaStreamNonBlocking));
+    if (is_well(card) && (cublasCreate(&card->products) != CUBLAS_STATUS_SUCCESS ||
+                          cublasSetStream(card->products, card->compute) != CUBLAS_STATUS_SUCCESS))
+        fail(card, "cublasCreate", "cuBLAS cannot start");
+}
+
+static void close_card(void *device)
+{
+    Card *card = (Card *)device;
+    (void)cudaDeviceSynchronize();
+    for (int i = 0; i < RER_DEVICE_SLOTS; i++)
+        for (cudaEvent_t event : {card->slots[i].copied, card->slots[i].computed, card->slots[i].returned})
+            if (event != NULL)
+                (void)cudaEventDestroy(event);
+    for (void *memory : card->taken)
+        (void)cudaFree(memory);
+    for (void *memory : card->pinned)
+        (void)cudaFreeHost(memory);
+    if (card->products != NULL)
+        (void)cublasDestroy(card->products);
+    for (cudaStream_t stream : {card->in, card->compute, card->out})
+        if (stream != NULL)
+            (void)cudaStreamDestroy(stream);
+    if (card->before != card->shape.card)
+        (void)cudaSetDevice(card->before);
+    (void)cudaGetLastError();
+    free(card->kept_code);
+    delete card;
+}
+
+static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+{
+    Card *card = new (std::nothrow) Card();
+    if (card == NULL) {
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "out of memory");
+        return NULL;
+    }
+    card->shape = *shape;
+    if (!find_card(card, message)) {
+        delete card;
+        return NULL;
+    }
+    size_t free_before = 0, total = 0;
+    start(card);
+    CHECK(card, cudaMemGetInfo(&free_before, &total));
+    take_workspace(card);
+    take_data(card, (int64_t)free_before);
+    if (is_well(card))
+        return card;
+    (void)snprintf(message, RER_DEVICE_MESSAGE, "%s", card->failure);
+    close_card(card);
+    return NULL;
+}
+
+static const char *name_of(void *device)
+{
+    return ((Card *)device)->name;
+}
+
+static const char *failure_of(void *device)
+{
+    Card *card = (Card *)device;
+    return is_well(card) ? NULL : card->failure;
+}
+
+static bool keeps_rows(void *device)
+{
+    return ((Card *)device)->keeps;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+static rer_device_rows slot_of(void *device, int slot)
+{
+    Card *card = (Card *)device;
+    CHECK(card, cudaEventSynchronize(card->slots[slot].copied));
+    return card->slots[slot].host;
+}
+
+static Rows rows_at(const Card *card, const Rows *all, int64_t first)
+{
+    return Rows{all->x + first * card->shape.D, all->scale + first, all->code + first};
+}
+
+static void copy_in(Card *card, const Slot *slot)
+{
+    size_t count = (size_t)slot->count, D = (size_t)card->shape.D;
+    const rer_device_rows *from = &slot->host;
+    CHECK(card, cudaMemcpyAsync(slot->rows.x, from->x, count * D * sizeof(float), cudaMemcpyDefault, card->in));
+    CHECK(card, cudaMemcpyAsync(slot->rows.scale, from->scale, count * sizeof(double), cudaMemcpyDefault, card->in));
+    CHECK(card, cudaMemcpyAsync(slot->rows.code, from->code, count * sizeof(int32_t), cudaMemcpyDefault, card->in));
+}
+
+static void load(void *device, int which, int64_t first, int64_t count, bool kept)
+{
+    Card *card = (Card *)device;
+    Slot *slot = &card->slots[which];
+    slot->count = count;
+    slot->rows = card->keeps ? rows_at(card, &card->kept, first) : slot->stage;
+    slot->code = kept ? card->kept_code + first : slot->host.code;
+    if (kept)
+        return;
+    if (card->keeps)
+        memcpy(card->kept_code + first, slot->host.code, (size_t)count * sizeof(int32_t));
+    else
+        CHECK(card, cudaStreamWaitEvent(card->in, slot->computed, 0));
+    copy_in(card, slot);
+    CHECK(card, cudaEventRecord(slot->copied, card->in));
+    CHECK(card, cudaStreamWaitEvent(card->compute, slot->copied, 0));
+}
+
+static const rer_device_plugin plugin = {
+    RER_DEVICE_INTERFACE,
+    RER_VERSION,
+    open_card,
+    close_card,
+    name_of,
+    failure_of,
+    keeps_rows,
+    slot_of,
+    load,
+    sums_begin,
+    sums_add,
+    sums_end,
+    scatter_begin,
+    scatter_add,
+    scatter_end,
+    score_begin,
+    score_add,
+    score_rows,
+    near_rows,
+};
+
+extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)
+{
+    return &plugin;
+}

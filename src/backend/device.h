@@ -1,0 +1,119 @@
+/* A second processor for the passes over rows: a table of functions that a plug-in fills in (backend/cuda), loaded
+ * when it is asked for. Arrays are plain and in the host's memory; rows come in stretches, through two slots, so that
+ * one is filled while the other is copied and worked on. What fails stays (`failure`), and all that is called
+ * afterwards does nothing. Only plain C that C++ reads as well. */
+#pragma once
+
+#include "backend/backend.h"
+#include "core/neighbor.h"
+
+#define RER_DEVICE_INTERFACE 1             /* changes with anything below */
+#define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
+#define RER_DEVICE_SLOTS 2
+#define RER_DEVICE_MESSAGE 400
+
+/* What a device is opened for. */
+typedef struct rer_device_shape {
+    int32_t card;
+    int32_t C;
+    int64_t N, D;
+    int64_t rows;   /* of a stretch, at most */
+    int64_t memory; /* bytes that it may use, 0: what is free */
+} rer_device_shape;
+
+/* A slot's rows, in memory that the device copies from. */
+typedef struct rer_device_rows {
+    float *x;      /* [rows, D] finite where code is not below -1 */
+    double *scale; /* [rows] factor of each row */
+    int32_t *code; /* [rows] class, -1: none, below: the row is not there */
+} rer_device_rows;
+
+/* What scoring needs of a noise channel (channel/channel.h). */
+typedef struct rer_device_channel {
+    double weight, edge, sharpness;
+    const float *bias;  /* [C] */
+    const float *rates; /* [C seen, C true] or NULL */
+    bool whole;         /* all classes are taken at once: the edge counts, and so do the odds */
+} rer_device_channel;
+
+/* And of class models in one metric (fit/centroid_rows.c has the letters). */
+typedef struct rer_device_model {
+    const double *mean; /* [C + 1, D] of the classes, and what rows without one are compared from */
+    const float *root;  /* [D, D] lower triangle, NULL: the identity */
+    const float *u;     /* [C + 1, D] */
+    const float *norm;  /* [C] */
+    const float *pairs; /* [C, C] */
+    const int64_t *n;   /* [C] */
+    double weight;
+    bool left_out;                     /* each row is taken out of the model that scores it */
+    const rer_device_channel *channel; /* NULL: no odds are wanted */
+} rer_device_model;
+
+/* A row's errors under all classes, reduced. */
+typedef struct rer_reduced_row {
+    rer_nearest nearest;   /* of the classes other than its own; the sum is over all */
+    rer_channel_sums sums; /* over those classes */
+    double odds;           /* of all of these but the best: sum of p / (1 - p) */
+    float own;             /* squared own error, NaN: missing */
+    float score;           /* z of its label */
+    int32_t again;         /* 1: digits were lost, to be done by the CPU */
+    int32_t unused;
+} rer_reduced_row;
+
+/* Rows that ask for their nearest rows in some classes (score/near_rows.h), of those that the device keeps. */
+#define RER_DEVICE_NEAR_KEPT 10
+#define RER_DEVICE_NEAR 3
+typedef struct rer_device_near {
+    int64_t count; /* of rows that ask */
+    int32_t slots;
+    const int64_t *row;       /* [count] themselves */
+    const float *x;           /* [count, D] centred, of unit length */
+    const double *center;     /* [D] */
+    const int64_t *ask_start; /* [C + 1] of each class in ... */
+    const int64_t *asked;     /* ... query * slots + slot */
+    const int64_t *start;     /* [C + 1] of each class in ... */
+    const int32_t *witness;   /* ... the rows that may be near, ascending */
+    const uint8_t *doubted;   /* [N] */
+    rer_neighbor *list;       /* [count, slots, RER_DEVICE_NEAR_KEPT] squared distances; those that ask are filled */
+    float *trusted;           /* [count, slots, RER_DEVICE_NEAR] of rows that are not doubted, INFINITY: none */
+} rer_device_near;
+
+typedef struct rer_device_plugin {
+    int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
+    const char *version; /* RER_VERSION */
+    /* NULL, and why in `message`, where there is none. */
+    void *(*open)(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
+    void (*close)(void *device);
+    const char *(*name)(void *device);    /* of the card */
+    const char *(*failure)(void *device); /* NULL: none */
+    bool (*keeps_rows)(void *device);     /* rows that were loaded once stay there */
+
+    /* A slot to be filled, once the device has done with what was in it. */
+    rer_device_rows (*slot)(void *device, int slot);
+    /* Rows first..first+count-1 of the data are in the slot; kept: they were loaded before, and the slot is empty. */
+    void (*load)(void *device, int slot, int64_t first, int64_t count, bool kept);
+
+    /* Class sums of the labelled rows, in three steps: begin, every slot that was filled, end. */
+    void (*sums_begin)(void *device);
+    void (*sums_add)(void *device, int slot);
+    void (*sums_end)(void *device, double *sum, double *square); /* [C, D] each, of scale x and its square */
+
+    /* Their scatter around mean [C, D]; rows with a squared residual above `far` are added in double. */
+    void (*scatter_begin)(void *device, const double *mean, double far);
+    void (*scatter_add)(void *device, int slot);
+    void (*scatter_end)(void *device, double *scatter); /* [D, D], at least its lower triangle */
+
+    /* All rows under all classes; score_rows waits for a slot's. */
+    void (*score_begin)(void *device, const rer_device_model *model);
+    void (*score_add)(void *device, int slot);
+    const rer_reduced_row *(*score_rows)(void *device, int slot);
+
+    /* Fills the lists; false: it has no room for that, and nothing was done. */
+    bool (*near)(void *device, const rer_device_near *near);
+} rer_device_plugin;
+
+typedef const rer_device_plugin *rer_device_entry(void);
+
+/* The plug-in, or NULL and why in `message`. It is looked for at RER_CUDA_PLUGIN of the environment, or else beside
+ * this library or command and in ../lib of that, and where the system looks for libraries. */
+const rer_device_plugin *rer_device_find(char message[RER_DEVICE_MESSAGE]);

@@ -1,0 +1,90 @@
+/* Opens a card for a run, or says why not. */
+#include "device/device.h"
+
+#include "fit/centroid.h"
+
+#define STRETCH_BYTES (32 << 20) /* of a slot's rows: enough to hide what starting a copy costs */
+#define TILE_BYTES (256 << 20)   /* of their errors under all classes */
+#define STRETCH_MOST (64 << 10)  /* rows */
+#define WIDEST 8192              /* columns: the scatter's parts grow with their square */
+
+/* What keeps a card out of this analysis, NULL: nothing. */
+static const char *reason_against(const rer_run *run)
+{
+    const rer_options *options = run->options;
+    if (options->reconstructor != RER_CENTROID)
+        return "only the reconstructor centroid has a part for a card";
+    if (options->normalize == RER_MINMAX)
+        return "--normalize minmax has no part for a card";
+    if (rer_dataset_is_apart(run->data))
+        return "the rows lie elsewhere, in parts";
+    if (run->view != NULL || run->N < 4 * run->D)
+        return "rows this few beside their features are scored in double";
+    if (run->D > WIDEST || run->C > RER_CENTROID_PAIRS_MAX)
+        return "a card takes at most 8192 features and 2048 classes";
+    return NULL;
+}
+
+static int64_t stretch_rows(const rer_run *run)
+{
+    int64_t most = rer_min(STRETCH_BYTES / (run->D * 4), rer_min(TILE_BYTES / (run->C * 4), STRETCH_MOST));
+    return rer_max(1, rer_min(most, run->N + RER_BLOCK - 1) / RER_BLOCK) * RER_BLOCK;
+}
+
+static rer_status open_card(rer_device *device, const rer_run *run, char why[RER_DEVICE_MESSAGE])
+{
+    const rer_options *options = run->options;
+    rer_device_shape shape = {
+        .card = (int32_t)rer_max(0, options->device - RER_DEVICE_CUDA),
+        .C = run->C,
+        .N = run->N,
+        .D = run->D,
+        .rows = stretch_rows(run),
+        .memory = options->device_memory,
+    };
+    device->rows = shape.rows;
+    device->plugin = rer_device_find(why);
+    if (device->plugin != NULL)
+        device->card = device->plugin->open(&shape, why);
+    return device->card != NULL ? RER_OK : RER_SYSTEM;
+}
+
+rer_status rer_device_open(rer_run *run, char why[RER_DEVICE_MESSAGE], rer_error *error)
+{
+    rer_device *device = NULL;
+    const char *against = reason_against(run);
+    *why = 0;
+    if (run->options->device == RER_DEVICE_CPU)
+        return RER_OK;
+    if (against != NULL) {
+        (void)snprintf(why, RER_DEVICE_MESSAGE, "%s", against);
+        return RER_OK;
+    }
+    rer_status status = rer_allocate(&device, 1, sizeof *device, "the card", error);
+    if (status != RER_OK)
+        return status;
+    if (open_card(device, run, why) == RER_OK) {
+        run->device = device;
+        run->passes = &rer_passes_device;
+        *why = 0;
+        return RER_OK;
+    }
+    free(device);
+    if (run->options->device == RER_DEVICE_AUTO)
+        return RER_OK;
+    return rer_fail(error, RER_SYSTEM, "--device cuda: %s; --device cpu does without, auto where it has to", why);
+}
+
+void rer_device_close(rer_run *run)
+{
+    if (run->device != NULL)
+        run->device->plugin->close(run->device->card);
+    free(run->device);
+    run->device = NULL;
+}
+
+rer_status rer_device_status(const rer_device *device, rer_error *error)
+{
+    const char *failure = device->plugin->failure(device->card);
+    return failure == NULL ? RER_OK : rer_fail(error, RER_SYSTEM, "--device cuda: %s", failure);
+}

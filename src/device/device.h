@@ -1,0 +1,21 @@
+/* A card that is open for one run, and the passes over rows that use it. */
+#pragma once
+
+#include "backend/device.h"
+#include "run/passes.h"
+
+typedef struct rer_device {
+    const rer_device_plugin *plugin;
+    void *card;
+    int64_t rows; /* of a stretch, a multiple of RER_BLOCK */
+    bool loaded;  /* all rows are on the card, and stay */
+} rer_device;
+
+/* Opens the card that --device asks for, and makes it the run's. Where the analysis has no part for one, and where auto
+ * finds none, the run stays as it is and `why` says so; else that is empty. */
+rer_status rer_device_open(rer_run *run, char why[RER_DEVICE_MESSAGE], rer_error *error);
+void rer_device_close(rer_run *run);
+/* What has failed on the card, if anything. */
+rer_status rer_device_status(const rer_device *device, rer_error *error);
+
+extern const rer_passes rer_passes_device;

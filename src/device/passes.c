@@ -1,0 +1,315 @@
+/* The passes over rows that go through a card, a stretch at a time: while the card works on one slot the pool reads
+ * the next stretch into the other. Where the card has room for all rows they are read once. */
+#include "device/device.h"
+
+#include "channel/channel.h"
+#include "fit/centroid.h"
+#include "score/near_rows.h"
+#include "score/score.h"
+
+typedef struct device_pass {
+    const rer_run *run;
+    const rer_normalizer *normalizer;
+    void (*add)(void *card, int slot); /* what the card does with a stretch */
+    const char *stage;
+    double from, to;
+    rer_class_sums *sums; /* of the first pass: what the CPU counts as it reads */
+    rer_scores *scores;   /* of the scoring: where the rows go */
+    rer_ratio_sums *ratios;
+    const rer_model *model;
+    bool left_out;
+    /* of the stretch under way */
+    rer_device_rows rows;
+    int64_t first;
+} device_pass;
+
+static double progress_at(const device_pass *pass, int64_t row)
+{
+    return pass->from + (pass->to - pass->from) * (double)row / (double)pass->run->N;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+static double *lay_out(const rer_run *run, rer_scratch *scratch, void **reading)
+{
+    int64_t rows = rer_min(RER_BLOCK, run->N);
+    *reading = rer_take(scratch, rer_dataset_scratch(run->data, rows), 1);
+    return rer_take(scratch, rows, sizeof(double));
+}
+
+static rer_status read_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    const device_pass *pass = context;
+    const rer_run *run = pass->run;
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
+    int64_t at = item * RER_BLOCK;
+    rer_block block = {.x = pass->rows.x + at * run->D, .scale = pass->rows.scale + at, .code = pass->rows.code + at};
+    block.square = lay_out(run, &scratch, &block.reading);
+    return rer_block_read(&block, run, pass->normalizer, pass->first / RER_BLOCK + item, error);
+}
+
+/* The part of the class sums that is not the card's. */
+static rer_status count_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)memory, (void)error;
+    const device_pass *pass = context;
+    rer_class_sums *sums = pass->sums;
+    int64_t at = item * RER_BLOCK, D = sums->D, end = rer_min(at + RER_BLOCK, pass->run->N - pass->first);
+    size_t bytes = (size_t)D * sizeof(float);
+    for (int64_t i = at; i < end; i++) {
+        const float *x = pass->rows.x + i * D;
+        int32_t code = pass->rows.code[i];
+        if (code < 0)
+            continue;
+        if (sums->labelled++ == 0)
+            memcpy(sums->first_row, x, bytes);
+        sums->n[code]++;
+        sums->all_equal = sums->all_equal && memcmp(sums->first_row, x, bytes) == 0;
+    }
+    return RER_OK;
+}
+
+static rer_status read_stretch(device_pass *pass, int slot, int64_t count, rer_error *error)
+{
+    const rer_device *device = pass->run->device;
+    rer_scratch measure = RER_MEASURE;
+    void *reading;
+    (void)lay_out(pass->run, &measure, &reading);
+    pass->rows = device->plugin->slot(device->card, slot);
+    rer_status status = rer_device_status(device, error);
+    rer_job job = {
+        .stage = pass->stage,
+        .from = progress_at(pass, pass->first),
+        .to = progress_at(pass, pass->first + count),
+        .items = (count + RER_BLOCK - 1) / RER_BLOCK,
+        .scratch = measure.used,
+        .work = read_block,
+        .commit = pass->sums != NULL ? count_block : NULL,
+        .context = pass,
+    };
+    return status == RER_OK ? rer_pool_run(pass->run->pool, &job, error) : status;
+}
+
+/* ---- a pass ------------------------------------------------------------------------------ */
+
+/* The rows of a slot that the card has scored. */
+static rer_status take_scores(const device_pass *pass, int slot, int64_t first, int64_t count, rer_error *error)
+{
+    const rer_device *device = pass->run->device;
+    rer_score_stretch stretch = {
+        .first = first,
+        .count = count,
+        .rows = device->plugin->score_rows(device->card, slot),
+        .from = progress_at(pass, first),
+        .to = progress_at(pass, first + count),
+    };
+    rer_status status = rer_device_status(device, error);
+    return status == RER_OK
+               ? rer_score_reduced(pass->scores, pass->ratios, &stretch, pass->model, pass->run, pass->left_out, error)
+               : status;
+}
+
+/* The card works on the stretch of one slot while the CPU reads, or takes in, that of the other. */
+static rer_status run_pass(device_pass *pass, rer_error *error)
+{
+    rer_device *device = pass->run->device;
+    const rer_device_plugin *plugin = device->plugin;
+    int64_t N = pass->run->N, rows = device->rows;
+    int slot = 0;
+    rer_status status = RER_OK;
+    for (int64_t first = 0; status == RER_OK && first < N; first += rows) {
+        int64_t count = rer_min(rows, N - first);
+        pass->first = first;
+        if (!device->loaded)
+            status = read_stretch(pass, slot, count, error);
+        if (status == RER_OK) {
+            plugin->load(device->card, slot, first, count, device->loaded);
+            pass->add(device->card, slot);
+        }
+        slot = 1 - slot;
+        if (status == RER_OK && pass->scores != NULL && first > 0)
+            status = take_scores(pass, slot, first - rows, rows, error);
+    }
+    int64_t last = (N - 1) / rows * rows;
+    if (status == RER_OK && pass->scores != NULL)
+        status = take_scores(pass, 1 - slot, last, N - last, error);
+    if (status == RER_OK)
+        status = rer_device_status(device, error);
+    device->loaded = device->loaded || (status == RER_OK && plugin->keeps_rows(device->card));
+    return status;
+}
+
+/* ---- class sums -------------------------------------------------------------------------- */
+
+static rer_status add_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
+                                 rer_error *error)
+{
+    const rer_device *device = run->device;
+    const rer_device_plugin *plugin = device->plugin;
+    double *square = NULL;
+    rer_status status = rer_allocate(&square, sums->C * sums->D, sizeof(double), "sums of squares", error);
+    if (status != RER_OK)
+        return status;
+    device_pass pass = {
+        .run = run, .normalizer = normalizer, .add = plugin->sums_add, .stage = "reading", .to = .15, .sums = sums};
+    plugin->sums_begin(device->card);
+    status = run_pass(&pass, error);
+    plugin->sums_end(device->card, sums->sum, square);
+    if (status == RER_OK)
+        status = rer_device_status(device, error);
+    for (int32_t c = 0; c < sums->C; c++)
+        for (int64_t j = 0; j < sums->D; j++)
+            sums->square[j] += square[c * sums->D + j];
+    free(square);
+    return status;
+}
+
+/* ---- scatter ----------------------------------------------------------------------------- */
+
+#define FAR_ROW 100 /* as in fit/moments.c */
+
+static rer_status add_scatter(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
+                              const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+{
+    const rer_device *device = run->device;
+    const rer_device_plugin *plugin = device->plugin;
+    rer_status status = sample != NULL ? rer_row_sample_read(sample, normalizer, run, error) : RER_OK;
+    if (status != RER_OK || scatter == NULL)
+        return status;
+    device_pass pass = {
+        .run = run, .normalizer = normalizer, .add = plugin->scatter_add, .stage = "fitting", .from = .15, .to = .45};
+    plugin->scatter_begin(device->card, moments->mean, FAR_ROW * moments->spread);
+    status = run_pass(&pass, error);
+    plugin->scatter_end(device->card, scatter);
+    return status == RER_OK ? rer_device_status(device, error) : status;
+}
+
+/* ---- scores ------------------------------------------------------------------------------ */
+
+static rer_device_channel channel_of(const rer_channel *channel)
+{
+    return (rer_device_channel){
+        .weight = channel->weight[RER_GLOBAL],
+        .edge = channel->edge[RER_GLOBAL],
+        .sharpness = channel->sharpness,
+        .bias = channel->bias,
+        .rates = channel->rates,
+        .whole = channel->C <= RER_CLASS_TILE,
+    };
+}
+
+static bool can_score(const rer_scores *scores, const rer_model *model, const rer_run *run, const rer_output *errors)
+{
+    const rer_centroid *centroid = rer_centroid_of(model->state);
+    return !centroid->in_double && centroid->groups == NULL && centroid->pairs != NULL && run->fitted == NULL &&
+           run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
+}
+
+static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                        bool left_out, rer_output *errors, rer_error *error)
+{
+    const rer_device *device = run->device;
+    const rer_centroid *centroid = rer_centroid_of(model->state);
+    int64_t C = run->C, D = run->D;
+    double *mean = NULL;
+    if (!can_score(scores, model, run, errors))
+        return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
+    rer_status status = rer_allocate(&mean, (C + 1) * D, sizeof *mean, "class means", error);
+    if (status != RER_OK)
+        return status;
+    memcpy(mean, centroid->mean, (size_t)(C * D) * sizeof *mean);
+    memcpy(mean + C * D, centroid->grand, (size_t)D * sizeof *mean);
+    rer_device_channel channel = scores->logit != NULL ? channel_of(model->channel) : (rer_device_channel){0};
+    rer_device_model on_card = {
+        .mean = mean,
+        .root = centroid->root_real,
+        .u = centroid->u,
+        .norm = centroid->norm,
+        .pairs = centroid->pairs,
+        .n = centroid->n,
+        .weight = centroid->weight,
+        .left_out = left_out && !centroid->in_sample,
+        .channel = scores->logit != NULL ? &channel : NULL,
+    };
+    device_pass pass = {.run = run,
+                        .normalizer = &model->normalizer,
+                        .add = device->plugin->score_add,
+                        .stage = "scoring",
+                        .from = left_out ? .5 : 0,
+                        .to = left_out ? .78 : .97,
+                        .scores = scores,
+                        .ratios = sums,
+                        .model = model,
+                        .left_out = left_out};
+    device->plugin->score_begin(device->card, &on_card);
+    status = run_pass(&pass, error);
+    free(mean);
+    return status;
+}
+
+/* ---- near rows --------------------------------------------------------------------------- */
+
+_Static_assert(RER_DEVICE_NEAR == RER_NEAR && RER_DEVICE_NEAR_KEPT == RER_NEAR_KEPT, "lists of one length");
+
+/* The rows that may be near, by class: start [C + 1] of each in witness [N]. */
+static void list_witnesses(int64_t *start, int32_t *witness, const rer_witnesses *witnesses, const rer_run *run)
+{
+    int64_t before = 0;
+    for (int64_t i = 0; i < run->N; i++)
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, i))
+            start[run->given[i]]++;
+    for (int32_t c = 0; c <= run->C; c++) {
+        int64_t count = c < run->C ? start[c] : 0;
+        start[c] = before;
+        before += count;
+    }
+    for (int64_t i = 0; i < run->N; i++)
+        if (rer_run_has_label(run, i) && rer_near_is_witness(witnesses, run, i))
+            witness[start[run->given[i]]++] = (int32_t)i;
+    for (int32_t c = run->C; c > 0; c--) /* each start has become the next one */
+        start[c] = start[c - 1];
+    start[0] = 0;
+}
+
+static rer_status find_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
+{
+    const rer_device *device = run->device;
+    int64_t *ask_start = NULL, *asked = NULL, *start = NULL;
+    int32_t *witness = NULL;
+    if (!device->loaded || run->groups != NULL)
+        return rer_near_here(near, witnesses, run, error);
+    rer_room rooms[] = {RER_ROOM(ask_start, run->C + 1), RER_ROOM(asked, near->count * near->slots),
+                        RER_ROOM(start, run->C + 1), RER_ROOM(witness, run->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
+    bool done = false;
+    if (status == RER_OK) {
+        rer_near_list_asked(ask_start, asked, near, run->C);
+        list_witnesses(start, witness, witnesses, run);
+        rer_device_near on_card = {
+            .count = near->count,
+            .slots = near->slots,
+            .row = near->row,
+            .x = near->x,
+            .center = witnesses->center,
+            .ask_start = ask_start,
+            .asked = asked,
+            .start = start,
+            .witness = witness,
+            .doubted = witnesses->doubted,
+            .list = near->list,
+            .trusted = near->trusted,
+        };
+        done = device->plugin->near(device->card, &on_card);
+        status = rer_device_status(device, error);
+    }
+    RER_FREE_ALL(ask_start, asked, start, witness);
+    return status == RER_OK && !done ? rer_near_here(near, witnesses, run, error) : status;
+}
+
+const rer_passes rer_passes_device = {
+    .class_sums = add_class_sums,
+    .scatter = add_scatter,
+    .score = score,
+    .near = find_near,
+    .reads_rows = true,
+};

@@ -1,0 +1,24 @@
+# Plug-ins in plain loops: one that leaves some rows to the CPU, and one of another version.
+add_library(plain_device MODULE device/plain_plugin.c)
+target_compile_definitions(plain_device PRIVATE PLAIN_AGAIN_EVERY=5)
+add_library(old_device MODULE device/plain_plugin.c)
+target_compile_definitions(old_device PRIVATE PLAIN_VERSION="0.0.1")
+foreach(plugin plain_device old_device)
+    foreach(what INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS) # not what the library is linked with
+        set_property(TARGET ${plugin} APPEND PROPERTY ${what} $<TARGET_PROPERTY:rer_settings,INTERFACE_${what}>)
+    endforeach()
+    target_link_libraries(${plugin} PRIVATE m)
+    foreach(test analyses open)
+        add_dependencies(test.device.${test} ${plugin})
+    endforeach()
+endforeach()
+target_compile_definitions(test.device.open PRIVATE PLAIN_PLUGIN="$<TARGET_FILE:plain_device>"
+                           OLD_PLUGIN="$<TARGET_FILE:old_device>")
+set_tests_properties(device.analyses PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
+
+# On a card, with our own plug-in: make test-cuda.
+target_sources(test.device.operations PRIVATE device/plain_plugin.c)
+add_test(NAME device.cuda COMMAND test.device.analyses)
+add_test(NAME device.memcheck COMMAND compute-sanitizer --error-exitcode 9 $<TARGET_FILE:test.device.operations>)
+set_tests_properties(device.operations device.cuda device.memcheck PROPERTIES LABELS "cuda;once"
+                     ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_CARD=1")

@@ -1,0 +1,71 @@
+/* Progress goes by the time: at any moment after the first tenth, what is left is foreseen within a factor.
+ * The time is the processor's, of one thread: nobody else's work counts. */
+#include "files.h"
+#include "made_data.h"
+
+#include "core/options.h"
+
+#include <time.h>
+
+enum { MOMENTS = 4096 };
+
+#define FACTOR 2.5 /* what is looked at again, and how long that takes, is known late */
+
+typedef struct moments {
+    double done[MOMENTS], seconds[MOMENTS];
+    int count;
+} moments;
+
+static double processor_seconds(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static bool note_moment(void *context, const char *stage, double done)
+{
+    moments *noted = context;
+    (void)stage;
+    if (noted->count < MOMENTS) {
+        noted->done[noted->count] = done;
+        noted->seconds[noted->count++] = processor_seconds();
+    }
+    return false;
+}
+
+static void what_is_left_is_foreseen(void **state)
+{
+    (void)state;
+    made_settings settings = {.N = 200000, .D = 64, .C = 40, .separation = .3, .mislabelled = 6899, .seed = 3};
+    made_data made = made_data_make(&settings);
+    rer_dataset *data = made_data_wrap(&made);
+    rer_options options = rer_options_default();
+    rer_result *result = NULL;
+    rer_error error = {0};
+    static moments noted;
+    rer_progress progress = {.report = note_moment, .context = &noted};
+    options.threads = 1;
+    double start = processor_seconds();
+    assert_int_equal(rer_analyze(&result, data, &options, NULL, &progress, &error), RER_OK);
+    double all = processor_seconds() - start;
+    int judged = 0;
+    for (int i = 0; i < noted.count; i++) {
+        double spent = noted.seconds[i] - start, done = noted.done[i];
+        assert_true(done >= 0 && done <= 1 && (i == 0 || done >= noted.done[i - 1]));
+        if (done < .1 || spent < .1 * all || all - spent < .1 * all) /* too early to tell, and what no one waits for */
+            continue;
+        double left = spent * (1 - done) / done, really = all - spent;
+        if (left < really / FACTOR - .05 || left > FACTOR * really + .05)
+            fail_msg("after %.2f s at %.0f %%: %.2f s left foreseen, %.2f s were", spent, 100 * done, left, really);
+        judged++;
+    }
+    assert_true(judged >= 5);
+    rer_result_free(result);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_left_is_foreseen)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
