@@ -84,7 +84,7 @@ static const char *const accepted[] = {
 const cli_command embed_command = {
     .name = "embed",
     .usage = "PHOTOS|TEXTS [--model DIR] --out X.npy [options]",
-    .purpose = "Features of a folder of .jpg, .png, .webp pictures, or of a file of texts; goes on where it stopped.",
+    .purpose = "Features of a folder of pictures, or of a file of texts; goes on where it was stopped.",
     .examples = {"rer embed photos/ --model dinov2/ --out X.npy",
                  "rer analyze X.npy X_labels.csv:label --ids X_ids.csv --images photos/"},
     .files_min = 1,

@@ -28,7 +28,7 @@ static bool is_shown(const rer_option_info *info, const char *reconstructor, con
     if (strncmp(info->only_for, "rer ", 4) != 0)
         return strstr(info->only_for, reconstructor) != NULL;
     const char *kind = strchr(info->only_for + 4, ' ');
-    return kind == NULL || strcmp(kind + 1, detector) == 0 || strncmp(kind + 1, device, strlen(kind + 1)) == 0;
+    return kind == NULL || strcmp(kind + 1, detector) == 0 || strstr(device, kind + 1) == device;
 }
 
 void print_command_help(const cli_command *command, const rer_options *options)

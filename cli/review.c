@@ -87,8 +87,7 @@ static const char *const accepted[] = {"port", "open", "reviewer", "export", "qu
 const cli_command review_command = {
     .name = "review",
     .usage = "DIR [--open] [--reviewer NAME] [--port N] [--export FILE]",
-    .purpose =
-        "Serves the report of rer analyze --out DIR to your browser: whole pictures, decisions kept, look again.",
+    .purpose = "Serves the report of rer analyze --out DIR to your browser: decisions are kept, look again.",
     .examples = {"rer review results --open", "rer review results --export decisions.csv"},
     .files_min = 1,
     .files_max = 1,

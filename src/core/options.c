@@ -91,7 +91,7 @@ static const rer_option_row table[] = {
     {{"dtype", "float16|float32", "float16", "of the numbers in the file", false, "rer embed"}, OPTION_CHOICE, AT(embed_dtype), 0, 0},
     {{"preset", "none|clip|siglip|dinov2|imagenet", "none", "how pictures are prepared; none: as the model's folder says", false, "rer embed"},
      OPTION_CHOICE, AT(preset), 0, 0},
-    {{"size", "N", "0", "pixels on the shorter side, or on both where nothing is cropped; 0: as said", false, "rer embed"}, OPTION_COUNT, AT(size), 0, 4096},
+    {{"size", "N", "0", "pixels of the shorter side, or of both without --crop; 0: the model's", false, "rer embed"}, OPTION_COUNT, AT(size), 0, 4096},
     {{"crop", "N", "0", "pixels on a side of the middle that is cut out; 0: as said", false, "rer embed"}, OPTION_COUNT, AT(crop), 0, 4096},
     {{"interpolation", "auto|nearest|lanczos|bilinear|bicubic|box|hamming", "auto", "how pictures are resized", false, "rer embed"},
      OPTION_CHOICE, AT(interpolation), 0, 0},

@@ -97,6 +97,14 @@ put("decisions", "twice", HEADER + b"0,a,keep,," + SUM + b"\n0,a,drop,," + SUM +
 put("decisions", "far", HEADER + b"9223372036854775808,a,keep,," + SUM + b"\n")
 put("decisions", "quoted", HEADER.replace(b",", b'","').replace(b"index", b'"index').replace(b"\n", b'"\r\n') +
     b'"1","b","fix","a","' + SUM + b'"\r\n')
+HEAD = b'{"rer_review":1,"labels":"53a743883fbad9a8"}\n'
+LINE = b'{"id":"%016x","row":%d,"given":"%c","decision":"%s","label":"a","reviewer":"%s","promise":0.5}\n'
+put("journal", "each", HEAD + b"".join(LINE % (i, i, b"abab"[i], word, b"ann") for i, word in
+                                       enumerate((b"keep", b"fix", b"drop", b"unsure"))))
+put("journal", "two", HEAD + LINE % (1, 1, ord("b"), b"keep", b"ann") + LINE % (2, 1, ord("b"), b"fix", b"bob") +
+    LINE % (3, 1, ord("b"), b"new", b"ann"))
+put("journal", "torn", HEAD + LINE % (1, 0, ord("a"), b"none", b"ann") + LINE[:30])
+put("journal", "again", HEAD + 2 * (LINE % (1, 0, ord("a"), b"keep", b"ann")) + LINE % (2, 0, ord("a"), b"open", b"ann"))
 SAMPLES = (b"index,given_label,predicted_label,rer,mistakenness,label_score,is_label_issue,own_error,best_other_error,"
            b"suggested_label,suggestion_probability\n"
            b"0,a,a,0.64,0.01,0.99,false,12,18,,\n1,b,a,2.6,0.97,0.03,true,3.6,1.3,a,0.97\n"

@@ -37,6 +37,8 @@ rer_status rer_review_serve(const char *folder, const rer_review_settings *given
     rer_status status = rer_struct_take(&settings, sizeof settings, given, "rer_review_settings", error);
     if (status == RER_OK)
         status = check_settings(&settings, error);
+    if (status == RER_OK)
+        status = rer_server_load(error);
     if (status != RER_OK)
         return status;
     status = rer_review_open(&review, folder, error);

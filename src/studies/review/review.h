@@ -135,5 +135,7 @@ void rer_review_put_decisions(rer_writer *writer, const void *what, int which); 
 
 /* ---- server.c ---------------------------------------------------------------------------------- */
 
+/* Whether there can be a server: it loads its library. */
+rer_status rer_server_load(rer_error *error);
 rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *context, const char *address),
                           void *context, const rer_progress *progress, rer_error *error);

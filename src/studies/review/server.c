@@ -57,7 +57,7 @@ static struct library {
     all = all && symbol != NULL;
 
 /* It stays: nothing that has threads is unloaded. */
-static rer_status load_library(rer_error *error)
+rer_status rer_server_load(rer_error *error)
 {
     void *handle = dlopen("libmicrohttpd.so.12", RTLD_NOW | RTLD_LOCAL), *symbol = NULL;
     bool all = handle != NULL;
@@ -413,9 +413,7 @@ rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *
     (void)pthread_mutex_init(&s.lock, NULL);
     for (int i = 0; i < CONNECTIONS; i++)
         s.slots[i].fd = -1;
-    rer_status status = load_library(error);
-    if (status == RER_OK)
-        status = make_token(&s, error);
+    rer_status status = make_token(&s, error);
     if (status == RER_OK)
         status = rer_review_policy(&s.policy, error);
     if (status == RER_OK)

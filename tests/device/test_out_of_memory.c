@@ -1,0 +1,49 @@
+/* Every allocation of an analysis on a device fails once: each time RER_SYSTEM with a message, and no leak (which the
+ * build with AddressSanitizer sees). The linker leads our calls here (--wrap). */
+#include "failing_allocations.h"
+
+#include "made_data.h"
+
+#include <rer.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_analysis(void **state)
+{
+    (void)state;
+    made_settings settings = {.N = 400, .D = 3, .C = 3, .separation = 2, .mislabelled = 20, .seed = 1};
+    made_data made = made_data_make(&settings);
+    rer_dataset *data = made_data_wrap(&made);
+    rer_options options = rer_options_default();
+    assert_int_equal(rer_options_set(&options, "device", "cuda", NULL), RER_OK);
+    options.threads = 1;
+    for (int64_t i = 0;; i++) {
+        rer_error error = {0};
+        rer_result *result = NULL;
+        has_failed = false;
+        before_failure = i;
+        rer_status status = rer_analyze(&result, data, &options, NULL, NULL, &error);
+        before_failure = -1;
+        rer_result_free(result);
+        if (!has_failed) {
+            assert_int_equal(status, RER_OK);
+            assert_true(i > 20);
+            break;
+        }
+        assert_int_equal(status, RER_SYSTEM);
+        assert_non_null(strstr(error.message, "memory"));
+    }
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_analysis)};
+    return cmocka_run_group_tests_name("device.out_of_memory", tests, NULL, NULL);
+}
