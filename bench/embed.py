@@ -10,6 +10,7 @@ import argparse
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -178,14 +179,18 @@ def texts(rer, folder, threads, repeats, count):
 
 # ---- memory ----------------------------------------------------------------------------------------
 
-def peak(rer, *arguments):
+# A process begins with the size of the one that starts it, and this one is large: a small one in between.
+MEASURE = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); " \
+          "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+
+
+def peak(*command):
     """Largest resident size, MiB, and seconds."""
     environment = os.environ | {"PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
     start = time.monotonic()
-    process = subprocess.Popen([rer, *map(str, arguments)], env=environment, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, arguments
-    return usage.ru_maxrss / 1024, time.monotonic() - start
+    done = subprocess.run([sys.executable, "-I", "-c", MEASURE, *map(str, command)], env=environment, check=True,
+                          stdout=subprocess.PIPE)
+    return int(done.stdout) / 1024, time.monotonic() - start
 
 
 def memory(rer, folder, threads, count):
@@ -200,10 +205,11 @@ def memory(rer, folder, threads, count):
         root = os.path.join(folder, f"files{files}")
         for part in range(0, files, 1000):
             os.makedirs(os.path.join(root, f"{part:06}"))
-            for i in range(part, min(files, part + 1000)):
-                os.link(picture, os.path.join(root, f"{part:06}", f"{i:06}.jpg"))
+            first = shutil.copy(picture, os.path.join(root, f"{part:06}", f"{part:06}.jpg"))
+            for i in range(part + 1, min(files, part + 1000)):
+                os.link(first, os.path.join(root, f"{part:06}", f"{i:06}.jpg"))  # of one file there may be 65,000
         most, seconds = peak(rer, "embed", root, "--model", os.path.join(folder, "net"), "--out", root + ".npy", "--threads", threads)
-        print(f"  {files:8,} files: {most:7.0f} MiB, {files / seconds:7.0f} rows/s")
+        print(f"  {files:8,} files: {most:7.0f} MiB, {files / seconds:7.0f} rows/s", flush=True)
 
 
 def main():
