@@ -20,7 +20,7 @@ import numpy as np
 from PIL import Image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "tests", "embed"))
+sys.path[0] = os.path.join(HERE, "..", "tests", "embed")  # not this folder: its cuda.py would hide torch's
 from real_encoders import minilm, save_minilm, save_torch  # noqa: E402
 
 BATCH = 16
