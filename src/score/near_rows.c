@@ -280,9 +280,10 @@ static void compare_group(const near_pass *pass, const near_item *item, int64_t 
     rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);
     for (int64_t i = 0; a + i < end; i++) {
         float bar = rer_coarse_bar(&pass->coarse, pass->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
-        int64_t found = pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
-        near += isfinite(bar) ? found : 0;
-        if (found > 0)
+        bool is_first = !isfinite(bar); /* nothing is known yet: all are looked at, the likeliest first */
+        int64_t found = is_first ? 0 : pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
+        near += found;
+        if (is_first || found > 0)
             ask[count++] = a + i;
     }
     if (2 * near > (end - a) * n) {
