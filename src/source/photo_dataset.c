@@ -4,6 +4,7 @@
 #include "source/dataset.h"
 #include "source/formats.h"
 #include "source/photos.h"
+#include "source/row_texts.h"
 
 enum { SIDE = RER_HOG_SIDE, BATCH = 16 };
 
@@ -145,6 +146,55 @@ static rer_status open_encoder(rer_encoder **encoder, const rer_files *files, co
     return files->model != NULL ? rer_encoder_open(encoder, &settings, error) : RER_OK;
 }
 
+/* ---- labels of a table ------------------------------------------------------------------------ */
+
+static bool is_name_of(const char *name, const char *id)
+{
+    const char *slash = strrchr(id, '/');
+    return strcmp(name, id) == 0 || (slash != NULL && strcmp(name, slash + 1) == 0);
+}
+
+static rer_status check_names(const rer_texts *names, const rer_photos *photos, const char *path, rer_error *error)
+{
+    for (int64_t i = 0; names->count == photos->ids.count && i < names->count; i++)
+        if (!is_name_of(rer_text(names, i), rer_text(&photos->ids, i)))
+            return rer_fail(
+                error, RER_BAD_INPUT,
+                "%s: row %lld (from 0) is of '%s', but the picture there is '%s'; labels go by the order of "
+                "the paths, as rer embed lists them in X_ids.csv: bring the table into it",
+                path, (long long)i, RER_QUOTED(rer_text(names, i)), RER_QUOTED(rer_text(&photos->ids, i)));
+    return RER_OK;
+}
+
+/* A table that names the pictures must name them in their order: labels of other pictures look like wrong ones. */
+static rer_status check_table(const rer_photos *photos, const char *labels, rer_error *error)
+{
+    static const char *const columns[] = {"file", "file_name", "filename", "path", "image", "id"};
+    rer_status status = RER_OK;
+    for (int i = 0; status == RER_OK && i < RER_COUNT(columns); i++) {
+        char *path = NULL;
+        rer_texts names = {0};
+        rer_error cause = {0};
+        status = rer_row_texts_beside(&path, labels, NULL, columns[i], error);
+        rer_status read = status == RER_OK ? rer_row_texts_all(&names, path, &cause) : status;
+        if (read == RER_OK)
+            status = check_names(&names, photos, path, error);
+        else if (status == RER_OK && read == RER_SYSTEM)
+            status = rer_fail(error, RER_SYSTEM, "%s", cause.message);
+        rer_texts_free(&names);
+        free(path);
+    }
+    return status;
+}
+
+/* Of a file that may have columns; what cannot be read is told where it is read. */
+static bool is_table(const char *labels)
+{
+    const char *colon = labels != NULL ? strrchr(labels, ':') : NULL;
+    return colon != NULL && colon - labels > 4 &&
+           (strncmp(colon - 4, ".csv", 4) == 0 || strncmp(colon - 4, ".tsv", 4) == 0);
+}
+
 rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, const rer_options *options,
                                    rer_error *error)
 {
@@ -155,6 +205,8 @@ rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, co
                         "%s: a folder has no column '%s'; give the labels as a file, one a picture", files->features,
                         files->label_column);
     rer_status status = rer_photos_list(&photos, files->features, error);
+    if (status == RER_OK && is_table(files->labels))
+        status = check_table(&photos, files->labels, error);
     if (status == RER_OK)
         status = open_encoder(&g.encoder, files, options, error);
     if (status == RER_OK)

@@ -158,6 +158,13 @@ class Photos(CliCase):
         self.rer("analyze", "photos", "--labels", "y.npy", "--out", "three")
         self.assertEqual(self.samples("two"), self.samples("three"))
         self.assertIn("given twice", self.rer("analyze", "photos", "y.npy", "--labels", "y.npy", code=2).err)
+        lines = [f"{os.path.basename(row['id'])},{label}" for row, label in zip(self.samples("two"), y)]
+        self.save("table.csv", "file,y\n" + "\n".join(lines) + "\n")
+        self.rer("analyze", "photos", "--labels", "table.csv:y", "--out", "four")
+        self.assertEqual(self.samples("two"), self.samples("four"))
+        self.save("table.csv", "file,y\n" + "\n".join([lines[1], lines[0], *lines[2:]]) + "\n")
+        error = self.rer("analyze", "photos", "--labels", "table.csv:y", code=1).err
+        self.assertIn(f"table.csv:file: row 0 (from 0) is of '{lines[1].split(',')[0]}'", error)
 
     def test_models_and_texts(self):
         """What goes wrong before OpenVINO is needed: nothing of this is there."""
