@@ -9,6 +9,7 @@ foreach(name ${RER_SERVER_TESTS} usage outputs places terminal failures signals 
     set_tests_properties(cli.${name} PROPERTIES ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
 endforeach()
+set_tests_properties(cli.bench cli.hdf5 PROPERTIES LABELS once) # sanitizers see the same code in bench.* and source.*
 # Killed at a thousand moments, in place of thirty.
 add_test(NAME cli.kills COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_signals.py Signals.test_killed)
 set_tests_properties(cli.kills PROPERTIES LABELS "slow;once" ENVIRONMENT

@@ -28,5 +28,6 @@ foreach(name page media)
     add_test(NAME report.${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
     set_tests_properties(report.${name} PROPERTIES ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")
 endforeach()
+set_tests_properties(report.page PROPERTIES LABELS once) # sanitizers see the same code in report.out_of_memory
 add_test(NAME lint.scripts COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_scripts.py)
 set_tests_properties(lint.scripts PROPERTIES LABELS "once;lint" ENVIRONMENT "RER_SOURCE=${PROJECT_SOURCE_DIR}")
