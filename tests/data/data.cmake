@@ -11,9 +11,9 @@ add_data_test(golden "" ${CMAKE_CURRENT_LIST_DIR}/test_golden.py $<TARGET_FILE:r
 add_data_test(detection once ${PROJECT_SOURCE_DIR}/bench/detection.py --quick --rer ${rer})
 add_data_test(difficulty "once;slow" ${PROJECT_SOURCE_DIR}/bench/difficulty.py --quick --rer ${rer})
 foreach(name scale outliers opinion)
-    add_data_test(${name} once ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py ${rer})
+    add_data_test(${name} "once;slow" ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py ${rer})
 endforeach()
 foreach(part published in-sample in-sample-all cross-fitted) # these train for long
-    add_data_test(${part} once ${CMAKE_CURRENT_LIST_DIR}/test_reconstructors.py ${part} ${rer})
+    add_data_test(${part} "once;slow" ${CMAKE_CURRENT_LIST_DIR}/test_reconstructors.py ${part} ${rer})
 endforeach()
-set_tests_properties(data.in-sample-all data.cross-fitted PROPERTIES PROCESSORS 2 LABELS "data;once;slow")
+set_tests_properties(data.in-sample-all data.cross-fitted PROPERTIES PROCESSORS 2)
