@@ -270,7 +270,8 @@ static rer_status append(const rer_journal *journal, const char *text, rer_error
     if (done == size && fsync(journal->fd) == 0)
         return RER_OK;
     rer_status status = rer_output_fail(error, journal->path, "cannot be written");
-    (void)ftruncate(journal->fd, journal->taken);
+    int cut = ftruncate(journal->fd, journal->taken);
+    (void)cut; /* else the next one takes it back, or who opens the journal */
     return status;
 }
 
