@@ -21,8 +21,8 @@ static void open_browser(const char *address)
     if (child != 0)
         return;
     if (fork() == 0) {
-        (void)freopen("/dev/null", "w", stdout);
-        (void)freopen("/dev/null", "w", stderr);
+        bool is_quiet = freopen("/dev/null", "w", stdout) != NULL && freopen("/dev/null", "w", stderr) != NULL;
+        (void)is_quiet; /* else the browser talks */
         (void)execlp(opener != NULL && opener[0] != 0 ? opener : "xdg-open", "xdg-open", address, (char *)NULL);
     }
     _exit(0);
