@@ -273,8 +273,8 @@ static void compare_four(const near_pass *pass, const near_item *item, int64_t a
 static void compare_group(const near_pass *pass, const near_item *item, int64_t a, const coarse_scratch *parts,
                           int64_t first, int64_t n)
 {
-    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0,
-                                                          end = rer_min(a + RER_COARSE_ROWS, item->end);
+    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0;
+    int64_t end = rer_min(a + RER_COARSE_ROWS, item->end);
     for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
         query[i] = pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots;
     rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);

@@ -31,6 +31,16 @@ static void give_failure(rer_answer *answer, const rer_error *error)
     give_text(answer, status, as_text, strdup(error->message));
 }
 
+/* What the writer has, or why it has failed. */
+static void give_written(rer_answer *answer, const char *type, rer_writer *writer)
+{
+    char *text = NULL;
+    if (rer_writer_end_memory(writer, &text) == RER_OK)
+        give_text(answer, 200, type, text);
+    else
+        give_failure(answer, writer->error);
+}
+
 static void give_missing(rer_answer *answer)
 {
     give_text(answer, 404, as_text, strdup("there is nothing here"));
@@ -175,7 +185,6 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_texts texts = {0};
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
-    char *text = NULL;
     rer_status status = search_rows(&s, &error);
     if (status == RER_OK)
         status = texts_of(&texts, review, s.found, s.count, &error);
@@ -191,10 +200,7 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_json_end(&json);
     rer_json_end(&json);
     rer_texts_free(&texts);
-    if (rer_writer_end_memory(&writer, &text) == RER_OK)
-        give_text(answer, 200, as_json, text);
-    else
-        give_failure(answer, &error);
+    give_written(answer, as_json, &writer);
 }
 
 /* ---- pictures and texts ----------------------------------------------------------------------- */
@@ -410,7 +416,6 @@ static void answer_taught(rer_answer *answer, rer_review *review, const rer_requ
     rer_taught taught = {0};
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
-    char *text = NULL;
     (void)request;
     rer_status status = rer_review_learn(&taught, NULL, review, &error);
     rer_writer_start(&writer, NULL, &error);
@@ -422,10 +427,7 @@ static void answer_taught(rer_answer *answer, rer_review *review, const rer_requ
         rer_json_end(&json);
     }
     (void)pthread_mutex_unlock(&review->lock);
-    if (rer_writer_end_memory(&writer, &text) == RER_OK)
-        give_text(answer, 200, as_json, text);
-    else
-        give_failure(answer, &error);
+    give_written(answer, as_json, &writer);
 }
 
 static void answer_progress(rer_answer *answer, rer_review *review, const rer_request *request)
@@ -433,7 +435,6 @@ static void answer_progress(rer_answer *answer, rer_review *review, const rer_re
     rer_error error = {0};
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
-    char *text = NULL;
     rer_status status = RER_OK;
     (void)pthread_mutex_lock(&review->lock);
     if (request->is_post)
@@ -445,27 +446,20 @@ static void answer_progress(rer_answer *answer, rer_review *review, const rer_re
         rer_json_end(&json);
     }
     (void)pthread_mutex_unlock(&review->lock);
-    if (rer_writer_end_memory(&writer, &text) == RER_OK)
-        give_text(answer, 200, as_json, text);
-    else
-        give_failure(answer, &error);
+    give_written(answer, as_json, &writer);
 }
 
 static void answer_export(rer_answer *answer, rer_review *review, const rer_request *request)
 {
     rer_error error = {0};
     rer_writer writer;
-    char *text = NULL;
     (void)request;
     rer_writer_start(&writer, NULL, &error);
     (void)pthread_mutex_lock(&review->lock);
     if (rer_writer_ok(&writer, rer_journal_catch_up(&review->journal, &error)))
         rer_review_put_decisions(&writer, review, 0);
     (void)pthread_mutex_unlock(&review->lock);
-    if (rer_writer_end_memory(&writer, &text) == RER_OK)
-        give_text(answer, 200, "text/csv; charset=utf-8", text);
-    else
-        give_failure(answer, &error);
+    give_written(answer, "text/csv; charset=utf-8", &writer);
 }
 
 /* ---- all of them ------------------------------------------------------------------------------ */
