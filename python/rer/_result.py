@@ -332,6 +332,23 @@ class Result:
         """The rows nearest to one that had a second look, nearest first (at most ten); none for other rows."""
         return self._result.near(row)
 
+    def likely_labels(self, row: int) -> list[tuple[Any, float]]:
+        """What a row that had a second look may be: (label, probability), the likeliest first, at most five.
+
+        The given label is among them, with 1 - mistakenness; `suggested_label` of a flagged row comes before all
+        others. None for other rows, where another detector has judged, and after rer.load_result.
+
+        >>> import rer
+        >>> y = ["cat", "dog"] * 50
+        >>> X = [[1 + i % 3, i % 2 * 9, i % 5] for i in range(100)]
+        >>> y[7] = "cat"                                 # it is a dog
+        >>> [label for label, probability in rer.analyze(X, y).likely_labels(7)]
+        ['dog', 'cat']
+        """
+        likely = self._result.likely(row)
+        labels = labels_of(np.array([c for c, _ in likely], np.int32), self._values)
+        return [(label, probability) for label, (_, probability) in zip(labels.tolist(), likely, strict=True)]
+
     def to_frame(self) -> "pandas.DataFrame":
         """A pandas.DataFrame with a row for each sample and the columns of samples.csv; the index is that of y or X."""
         frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict()).set_index("index")

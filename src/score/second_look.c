@@ -147,12 +147,13 @@ static rer_status set_witnesses(look *l, rer_error *error)
 /* ---- rows, a chunk at a time ------------------------------------------------------------- */
 
 typedef struct chunk_scratch {
-    rer_block block;          /* its rows, where they are read */
-    float *tile;              /* [CHUNK, RER_CLASS_TILE] */
-    rer_channel_state *state; /* [CHUNK] */
-    float *z, *local;         /* [RER_CLASS_TILE] */
-    float *opinion;           /* [C] evidence of the user's own probabilities, NULL where there are none */
-    void *reading;            /* what reading those needs */
+    rer_block block;            /* its rows, where they are read */
+    float *tile;                /* [CHUNK, RER_CLASS_TILE] */
+    rer_channel_state *state;   /* [CHUNK] */
+    rer_channel_others *others; /* [CHUNK] */
+    float *z, *local;           /* [RER_CLASS_TILE] */
+    float *opinion;             /* [C] evidence of the user's own probabilities, NULL where there are none */
+    void *reading;              /* what reading those needs */
     rer_scratch reconstructor;
 } chunk_scratch;
 
@@ -170,6 +171,7 @@ static chunk_scratch lay_out(const look *l, rer_scratch *scratch)
     }
     parts.tile = rer_take(scratch, CHUNK * tile, sizeof *parts.tile);
     parts.state = rer_take(scratch, CHUNK, sizeof *parts.state);
+    parts.others = rer_take(scratch, CHUNK, sizeof *parts.others);
     parts.z = rer_take(scratch, tile, sizeof *parts.z);
     parts.local = rer_take(scratch, tile, sizeof *parts.local);
     if (l->calibration.opinion != NULL) {
@@ -370,9 +372,14 @@ static float nearness_of(const look *l, int64_t query, int32_t suggested)
 }
 
 /* What a person is told of the row. */
-static void keep_reasons(const look *l, int64_t query, int32_t suggested)
+static void keep_reasons(const look *l, int64_t query, int32_t suggested, rer_channel_others *others)
 {
     rer_result *result = l->result;
+    rer_channel_share_out(others, suggested);
+    for (int i = 0; i < RER_LIKELY_OTHERS; i++) {
+        result->looks.other[query * RER_LIKELY_OTHERS + i] = others->class[i];
+        result->looks.share[query * RER_LIKELY_OTHERS + i] = (float)others->share[i];
+    }
     result->proposed[l->rows.row[query]] = suggested;
     result->looks.nearness[query] = nearness_of(l, query, suggested);
     keep_nearest_rows(&result->looks, &l->near, query);
@@ -397,8 +404,10 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
         model->reconstructor->errors(model, run, &block, k, classes, parts.tile, parts.reconstructor);
         for (int64_t i = 0; status == RER_OK && i < block.count; i++) {
             int64_t row = block.row[i];
-            if (k == 0)
+            if (k == 0) {
                 state[i] = rer_channel_begin();
+                parts.others[i] = rer_channel_no_others();
+            }
             if (parts.opinion != NULL)
                 status = rer_opinion_rows(parts.opinion, run->data, row, 1, l->calibration.log_n, parts.reading, error);
             fill_local(parts.local, &l->near, first + i, l->trusted, k, classes);
@@ -407,12 +416,15 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
             const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = parts.tile + i * classes,
                                                       [RER_LOCAL] = parts.local,
                                                       [RER_OPINION] = parts.opinion != NULL ? parts.opinion + k : NULL};
-            rer_channel_take(&state[i], &l->channel, value, k, classes, block.code[i], parts.z, run->kernels);
+            float top =
+                rer_channel_take(&state[i], &l->channel, value, k, classes, block.code[i], parts.z, run->kernels);
+            rer_channel_keep_others(&parts.others[i], &state[i], &l->channel, parts.z, top, k, classes, block.code[i]);
             if (k + classes < C)
                 continue;
             result->logit[row] = (float)rer_channel_wrong(&state[i], &l->channel, block.code[i]);
             keep_reasons(l, first + i,
-                         rer_channel_suggest(&state[i], &l->channel, classes == C ? parts.z : NULL, block.code[i]));
+                         rer_channel_suggest(&state[i], &l->channel, classes == C ? parts.z : NULL, block.code[i]),
+                         &parts.others[i]);
         }
     }
     return status;
@@ -429,8 +441,13 @@ static rer_status score_again(look *l, rer_error *error)
                    .scratch = l->scratch,
                    .work = score_chunk,
                    .context = l};
-    rer_room rooms[] = {RER_ROOM(looks->near, l->rows.count * RER_NEAR_KEPT), RER_ROOM(looks->nearness, l->rows.count),
-                        RER_ROOM(looks->row, l->rows.count), RER_ROOM(result->proposed, result->N)};
+    int64_t count = l->rows.count;
+    rer_room rooms[] = {RER_ROOM(looks->near, count * RER_NEAR_KEPT),
+                        RER_ROOM(looks->nearness, count),
+                        RER_ROOM(looks->other, count * RER_LIKELY_OTHERS),
+                        RER_ROOM(looks->share, count * RER_LIKELY_OTHERS),
+                        RER_ROOM(looks->row, count),
+                        RER_ROOM(result->proposed, result->N)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
     if (status != RER_OK)
         return status;
