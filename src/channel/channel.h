@@ -39,6 +39,7 @@ typedef struct rer_channel_sample {
     const float *log_n;                     /* [C] log class sizes */
     int64_t rows;
     int32_t C;
+    double from, to; /* the fit's part of the whole progress */
 } rer_channel_sample;
 
 /* The likeliest channel. start NULL: from two ends, labels that go one way and mistakes that follow likeness;

@@ -331,6 +331,8 @@ static rer_status weigh(look *l, rer_error *error)
             fill_local(l->local[trusted] + i * C, &l->near, rer_place_of(l->rows.row, l->rows.count, sampled->row[i]),
                        trusted != 0, 0, C);
         rer_channel_sample sample = rer_calibration_sample(&l->calibration, l->local[trusted], C);
+        sample.from = .95 + .005 * trusted;
+        sample.to = sample.from + .005;
         if (status == RER_OK)
             status = rer_channel_fit(&fit[trusted], l->model->channel, &sample, run->kernels, run->pool, error);
     }
