@@ -74,6 +74,7 @@ class Result:
     """
 
     _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
+    _arrays: "Mapping[str, Array | str] | None" = None  # then all that an analysis reads, by the names of files
 
     def __init__(
         self,
@@ -485,18 +486,25 @@ class Result:
                 return Page(file.read())
 
     def review(
-        self, folder: str | os.PathLike[str] = "rer-review", *, reviewer: str | None = None, port: int = 0
+        self,
+        folder: str | os.PathLike[str] = "rer-review",
+        *,
+        reviewer: str | None = None,
+        port: int = 0,
+        keep_rows: bool = True,
     ) -> Review:
         """Serves the report to a browser on this machine: decisions are saved as they are made.
 
         folder: for the results and the decisions. Where these results are there already, the review goes on.
         reviewer: whose decisions they are; None: the login's.
         port: of 127.0.0.1; 0: any that is free.
+        keep_rows: looking again needs the rows. Where X is in memory, a copy of it and of y is written beside the
+            results, as large as they are (a warning says so from a gigabyte on); False: no copy, and no looking again.
 
-        What comes back has the address, and a notebook shows the page. Whole pictures and texts, and looking again, need
-        data that was given as paths of files.
+        What comes back has the address, and a notebook shows the page. Whole pictures and texts need data that was given
+        as paths of files.
         """
-        return review(self, folder, reviewer, port)
+        return review(self, folder, reviewer, port, keep_rows)
 
     @cached_property
     def model(self) -> "Model":
