@@ -42,7 +42,7 @@ class Queue(ReportCase):
         path = self.small("--budget", 100)
         data = data_of(path)
         page = self.start(path)
-        percent = lambda p: "> 99.9 %" if p > .9995 else f"{100 * p:.{2 if p < .0995 else 1}f} %"
+        percent = lambda p: "> 99.9 %" if p > .9995 else "< 0.01 %" if 0 < p < .00005 else f"{100 * p:.{2 if p < .0995 else 1}f} %"
         for place, key in enumerate("2134"):
             row, given, suggested, p = data["suspects"][place][:4]
             likely = data["suspects"][place][15]
@@ -193,6 +193,7 @@ class Queue(ReportCase):
             self.wait(page, "document.getElementById('done-shown').textContent.startsWith('4 of 100')")
             self.assertEqual(page.locator('[data-act="keep"]').bounding_box(), box)
             self.assertEqual(page.locator("#undo").bounding_box(), progress)
+            self.assertEqual(page.evaluate("Array.from(document.querySelectorAll('.foot span')).filter(e => e.scrollWidth > e.clientWidth + 1).length"), 0)
             self.assert_fits(page)
 
 
