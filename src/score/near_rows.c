@@ -23,8 +23,8 @@
  * 37.0, 128 (six) 37.3. */
 #define AT_ONCE 64
 #define LOADING .1 /* of the time of a stretch: reading its rows */
-#define MANY 128 /* rows of which the likeliest are worth looking for first */
-#define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
+#define MANY 128   /* rows of which the likeliest are worth looking for first */
+#define PIECE 32   /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
 typedef struct near_item {
