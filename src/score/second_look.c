@@ -339,7 +339,8 @@ static rer_status weigh(look *l, rer_error *error)
     const rer_run *run = l->run;
     int32_t C = l->model->C;
     float *work = NULL;
-    rer_room rooms[] = {RER_ROOM(work, sampled->count), RER_ROOM(l->typical, C), RER_ROOM(l->local, sampled->count * C)};
+    rer_room rooms[] = {RER_ROOM(work, sampled->count), RER_ROOM(l->typical, C),
+                        RER_ROOM(l->local, sampled->count * C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "evidence", error);
     if (status == RER_OK) {
         for (int64_t i = 0; i < sampled->count; i++)
