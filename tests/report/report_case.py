@@ -41,6 +41,11 @@ class ReportCase(BrowserCase):
     def cards(self, page):
         return page.locator("#list .card")
 
+    def assert_named(self, page):
+        """No row's number or name below its card is cut."""
+        cut = "Array.from(document.querySelectorAll('.foot span')).filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        self.assertEqual(page.evaluate(cut), 0)
+
     def chosen_row(self, page):
         return int(re.search(r"row (\d+)", page.inner_text("#detail h3"), re.I).group(1))
 

@@ -166,6 +166,7 @@ class Live(BrowserCase):
         self.wait(page, "document.getElementById('live-taught').textContent !== ''", 60)
         self.assertRegex(text.inner_text(), r"^Of 10 looked at 10 were wrong \(promised \d+\)\.")
         self.assertEqual(self.decided(page), 0)  # what is decided has left the queue
+        self.assertEqual(page.locator(".likely b").count(), 4)  # what each class's chances are now
         self.assertGreater(before, 0)
         self.assert_readable(page)
         self.assert_accessible(page)

@@ -129,13 +129,16 @@ class Demo(ReportCase):
     def test_looks(self):
         pictures, labels = (np.frombuffer(gzip.decompress((DEMO / f"t10k-{name}-ubyte.gz").read_bytes()), "u1")
                             for name in ("images-idx3", "labels-idx1"))
-        page = self.start(self.analyze(pictures[16:][:2000 * 784].reshape(2000, 28, 28), labels[8:][:2000], "--class-names", NAMES))
+        (self.folder / "ids.txt").write_text("".join(f"test-{row:05d}\n" for row in range(2000)))
+        page = self.start(self.analyze(pictures[16:][:2000 * 784].reshape(2000, 28, 28), labels[8:][:2000], "--class-names", NAMES,
+                                       "--ids", "ids.txt"))
         page.keyboard.press("f")
         page.keyboard.press("k")
         page.evaluate("scrollTo(0, 0)")
         self.shoot_all(page, "report")
         page.pdf(path=str(browser_case.SHOTS / "report-print.pdf"))
         self.assert_fits_paper(page)
+        self.assert_named(page)
 
 
 if __name__ == "__main__":
