@@ -54,6 +54,24 @@ class Places(CliCase):
         self.refused("apply", "y.npy", "a", "--auto", ".9", "--weights", "a/samples.csv", words=("a/samples.csv",))
         self.refused("analyze", "a/samples.csv", "--label-column", "given_label", "--out", "a", words=("a/samples.csv",))
 
+    def test_what_is_embedded_or_reviewed(self):
+        """What rer embed writes beside X.npy replaces no input either, and nothing replaces a picture."""
+        for name in ("T_ids.csv", "T_labels.csv", "T_skipped.csv", "T_classes.npy"):
+            self.save(name, "a\nb\n")
+            self.refused("embed", name, "--model", "m", "--out", "T.npy", words=("--out T.npy", name))
+        self.refused("embed", "T_ids.csv:id", "--model", "m", "--out", "T", words=("--out T:", "T_ids.csv:id"))
+        self.save("names.txt", "a\nb\n")
+        self.refused("embed", "T_ids.csv", "--model", "m", "--classes", "names.txt", "--out", "names.txt", words=("names.txt",))
+        self.refused("analyze", "X.npy", "--labels", "y.npy", "--errors", "y.npy", words=("y.npy",))
+        os.makedirs(self.path("photos/cat"))
+        picture = self.save("photos/cat/a.PNG", "")
+        os.symlink(picture, self.path("linked.npy"))
+        for out in ("photos/cat/a.PNG", "linked.npy"):
+            self.refused("embed", "photos", "--out", out, words=(out, "picture"))
+        self.rer("analyze", "X.npy", "y.npy", "--out", "run", "--quiet")
+        for name in ("samples.csv", "report.html", "manifest.json"):
+            self.refused("review", "run", "--export", f"run/{name}", words=(f"run/{name}",))
+
     def test_folder_with_the_input(self):
         os.mkdir(self.path("data"))
         for name in ("X.npy", "y.npy"):

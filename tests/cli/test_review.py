@@ -8,6 +8,7 @@ import random
 import secrets
 import socket
 import struct
+import subprocess
 import threading
 import time
 import unittest
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.optimize import minimize
 
-from cli_case import column
+from cli_case import COMMAND, column
 from review_case import ReviewCase
 
 DECISIONS = int(os.environ.get("RER_REVIEW_DECISIONS", "100"))
@@ -56,6 +57,9 @@ class Served(ReviewCase):
         server = self.serve()
         self.assertIn("in use", self.rer("review", "out", "--port", server.port, code=3).err)
         self.assertIn("summary.json", self.rer("review", ".", code=1).err)
+        with open("/dev/full", "wb") as full:  # nobody could learn the address
+            lost = subprocess.run([COMMAND, "review", "out"], stdout=full, stderr=subprocess.PIPE, cwd=self.folder)
+        self.assertEqual(lost.returncode, 3, lost.stderr)
 
     def test_other_versions_are_refused(self):
         self.analyze()

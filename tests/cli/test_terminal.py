@@ -8,6 +8,7 @@ import unicodedata
 import unittest
 
 import numpy as np
+from PIL import Image
 
 from cli_case import COMMAND, CliCase, clusters
 
@@ -132,20 +133,24 @@ class Terminal(CliCase):
         X, y = self.save_clusters(n=90, planted=5)
         for name in ("a", "b"):
             self.rer("analyze", X, y, "--out", name, "--save-model", "model", "--quiet")
+        os.mkdir(self.path("photos"))
+        Image.new("RGB", (40, 40), (1, 2, 3)).save(self.path("photos", "a.png"))
         return (("analyze", X, y), ("analyze", X, y, "--json"), ("score", "model", X, y),
                 ("scale", X, y, "--sizes", "4,8,12"), ("compare", "a", "b"), ("compare", "a", "b", "--json"),
                 ("sweep", X, y, "--over", "shrinkage=.1,.5"), ("noise", y, "--out", "noisy.npy"),
                 ("bench", X, y, "--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--detectors", "rer,knn"),
-                ("apply", y, "a", "--auto", ".9", "--out", "clean.npy"))
+                ("apply", y, "a", "--auto", ".9", "--out", "clean.npy"), ("review", "a", "--export", "decisions.csv"),
+                ("embed", "photos", "--out", "F.npy"), ("completions", "bash"))
 
     def test_full_standard_output(self):
         commands = self.every_command()
         helps = tuple((command[0], "--help") for command in commands)
+        self.assertEqual({command[0] for command in commands}, set(re.findall(r"^  rer (\w+) ", self.rer("--help").out, re.M)))
         for arguments in (*commands, *helps, ("--help",), ("--version",)):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=self.folder)
             self.assertEqual(done.returncode, 3, arguments)
-            self.assertRegex(done.stderr, rb"\Arer: standard output .+\n\Z")
+            self.assertRegex(done.stderr, rb"\Arer: standard output .+: No space left on device\n\Z")
             self.rer(*arguments)
         closed = subprocess.run([COMMAND, *commands[0], "--out", "new"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                 preexec_fn=lambda: os.close(1), cwd=self.folder)
