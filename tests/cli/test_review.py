@@ -123,6 +123,17 @@ class Served(ReviewCase):
         self.assertIn(b"X.npy", text)
         self.saved(server.decide(3, "keep"))
 
+    def test_data_that_would_be_waited_for(self):
+        self.analyze()
+        os.mkfifo(self.path("pipe"))
+        inputs = json.loads(self.load(self.path("out", "inputs.json")))
+        for name in ("-", "-:a", "pipe", "pipe:a", "/dev/zero"):
+            for member in ("features", "labels", "texts"):
+                self.save("out/inputs.json", json.dumps({**inputs, member: name if name[0] in "-/" else self.path(name)}))
+                server = self.serve()
+                self.assertIn("which is no file", server.json("state")["why"])
+                server.end()
+
 
 class Decisions(ReviewCase):
     def test_kept_over_a_kill_and_counted_once(self):
