@@ -69,6 +69,10 @@ class Served(ReviewCase):
         self.serve().end()
         self.save("out/report.html", self.load(self.path("out", "report.html")).replace(b"startReview", b"startreview"))
         self.assertIn("report.html: is no report of this version", self.rer("review", "out", code=1).err)
+        summary = json.loads(self.load(self.path("out", "summary.json")))
+        for wrong in ({"options": {"quality": "best"}}, {"n_samples": 2**62}, {"n_samples": -1}):
+            self.save("out/summary.json", json.dumps({**summary, **wrong}))
+            self.assertRegex(self.rer("review", "out", code=1).err, r"\Arer: out/(summary\.json|samples\.csv): ")
 
     def test_rows_by_number_id_label_and_text(self):
         self.save("ids.txt", "".join(f"sample-{i:03d}\n" for i in range(200)))
