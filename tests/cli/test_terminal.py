@@ -128,13 +128,16 @@ class Terminal(CliCase):
         process.stderr.close()
         self.assertEqual(process.wait(), 0)
 
+    def save_photo(self):
+        os.mkdir(self.path("photos"))
+        Image.new("RGB", (40, 40), (1, 2, 3)).save(self.path("photos", "a.png"))
+
     def every_command(self):
         """Each once, with little data; what it needs is made."""
         X, y = self.save_clusters(n=90, planted=5)
         for name in ("a", "b"):
             self.rer("analyze", X, y, "--out", name, "--save-model", "model", "--quiet")
-        os.mkdir(self.path("photos"))
-        Image.new("RGB", (40, 40), (1, 2, 3)).save(self.path("photos", "a.png"))
+        self.save_photo()
         return (("analyze", X, y), ("analyze", X, y, "--json"), ("score", "model", X, y),
                 ("scale", X, y, "--sizes", "4,8,12"), ("compare", "a", "b"), ("compare", "a", "b", "--json"),
                 ("sweep", X, y, "--over", "shrinkage=.1,.5"), ("noise", y, "--out", "noisy.npy"),
@@ -180,6 +183,7 @@ class Terminal(CliCase):
         np.savez(self.path("two.npz"), **{"\x1b[31m": X, "b": X})
         self.save("bad.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{evil},keep,,rer:0\n")
         self.save("sum.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{y[0]},keep,,{evil}\n")
+        self.save_photo()
         os.makedirs(self.path(evil)), self.save(f"{evil}/summary.json", '{"' + evil + '": ')
         run = ("analyze", "X.npy")
         for arguments in ((*run, "y.npy", "--class-names", "names.txt"), (*run, "y.npy", "--ids", "ids.txt"),
@@ -190,13 +194,17 @@ class Terminal(CliCase):
                           ("apply", "y.npy", evil, "--auto", ".5", "--out", "z.npy"), ("compare", evil, evil), (evil,),
                           ("analyze", f"--{evil}"), ("analyze", f"-{evil}"), (*run, "y.npy", "--seed", evil),
                           (*run, "y.npy", "--reconstructor", evil), ("sweep", *run[1:], "y.npy", "--over", f"{evil}=1"),
-                          ("noise", "y.npy", "--out", f"{evil}.npy")):
+                          ("noise", "y.npy", "--out", f"{evil}.npy"), ("embed", evil, "--out", "F.npy"),
+                          ("embed", "y.csv", "--model", evil, "--out", "F.npy"), ("embed", "photos", "--out", f"{evil}.npy"),
+                          ("embed", "photos", "--mean", evil, "--model", "names.txt", "--out", "F.npy"), ("review", evil),
+                          ("review", "y.npy", "--port", evil), (*run, "y.npy", "--device", evil), ("completions", evil)):
             self.run_hostile(*arguments)
         for name in (f"r{evil}1", f"r{evil}2"):
             self.rer(*run, "y.csv", "--ids", "ids.txt", "--out", name, "--quiet")
             self.rer("analyze", "X.npy", "y.csv", "--ids", "ids.txt", "--json")
         for command in (("compare", f"r{evil}1", f"r{evil}2"), ("compare", f"r{evil}1", f"r{evil}2", "--json"),
-                        ("compare", f"r{evil}1", f"r{evil}2", "--mode", "labels")):
+                        ("compare", f"r{evil}1", f"r{evil}2", "--mode", "labels"),
+                        ("review", f"r{evil}1", "--export", f"{evil}.csv")):
             self.run_hostile(*command)
         json.loads(self.rer("compare", f"r{evil}1", f"r{evil}2", "--json").out)
 
