@@ -114,6 +114,11 @@ class Photos(CliCase):
         self.save("photos/disc/cut.png", whole[:len(whole) // 2])  # a JPEG is shown as far as it goes
         self.rer("embed", "photos", "--out", "Z.npy")
         self.assertEqual(np.load(self.path("Z.npy")).shape[0], 61)
+        for name in bad - {"disc/cut.png"}:
+            os.remove(self.path("photos", name))
+        self.rer("embed", "photos", "--out", "X.npy")  # leaves nothing of the first one
+        self.assertEqual(np.load(self.path("X.npy")).shape[0], 61)
+        self.assertFalse(os.path.exists(self.path("X_skipped.csv")))
 
     def test_names(self):
         self.draw_all(60)
