@@ -2,10 +2,10 @@
 #include "source/inputs.h"
 
 #include "core/json.h"
+#include "core/manifest.h"
 
 #include <jansson.h>
 #include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define OF_FILES(member)                                                                                               \
@@ -58,11 +58,10 @@ rer_status rer_inputs_text(char **text, const rer_files *files, rer_error *error
 
 static bool is_waited_for(const char *path)
 {
-    struct stat found;
-    return strcmp(path, "-") == 0 || (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode));
+    return strcmp(path, "-") == 0 || rer_path_is_waited_for(path);
 }
 
-/* Pipes and devices could be waited for, or read, for ever; each beginning of FILE:MEMBER may be the file. */
+/* Each beginning of FILE:MEMBER may be the file. */
 static rer_status check_plain(const char *name, const char *path, rer_error *error)
 {
     char *file = NULL;
@@ -82,6 +81,8 @@ static rer_status check_plain(const char *name, const char *path, rer_error *err
 rer_status rer_inputs_read(rer_inputs *inputs, const char *path, rer_error *error)
 {
     json_error_t cause;
+    if (rer_path_is_waited_for(path))
+        return rer_fail(error, RER_BAD_INPUT, "%s: is no file", path);
     json_t *root = json_load_file(path, 0, &cause);
     if (root == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s)", path, cause.text);

@@ -141,6 +141,19 @@ class Places(CliCase):
         self.refused("compare", "a", "b", code=1, words=("a/manifest.json",))
         os.remove(self.path("a", "manifest.json"))  # as the message says: files are taken as they are
         self.rer("compare", "a", "b")
+        for name in ("samples.csv", "classes.csv", "summary.json"):  # nothing is waited for, or read for ever
+            os.rename(self.path("a", name), self.path("whole"))
+            for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+                make(self.path("a", name))
+                commands = [("compare", "a", "b"), ("review", "a", "--export", "e.csv")]
+                commands += [("apply", "y.npy", "a", "--auto", ".9", "--out", "z.npy")] * (name != "classes.csv")
+                for arguments in commands:
+                    self.assertIn(f"a/{name}: is no file", self.rer(*arguments, code=1).err)
+                os.remove(self.path("a", name))
+            os.rename(self.path("whole"), self.path("a", name))
+        os.remove(self.path("a", "inputs.json"))
+        os.mkfifo(self.path("a", "inputs.json"))
+        self.rer("review", "a", "--export", "e.csv", "--quiet")  # without its data
 
     def test_spreadsheet_safe(self):
         X, y = clusters(n=90, planted=4)
