@@ -1,8 +1,8 @@
 /* What the stages of an analysis cost, in seconds of one core: measured once, on eleven shapes from 5,000 x 64 x 10 to
  * 400,000 x 32 x 100 and 8,000 x 768 x 1000. Only their ratios matter. What is looked at again, and how often a search
  * for the channel goes over the sampled rows, is known late: both are taken in the middle of what they may be. Of ten
- * shapes seven foresee what is left within a factor of 2 from the first tenth on; 20,000 x 512 and 768 with 10 classes
- * within 2.6, with 200 classes within 3. */
+ * shapes seven foresee what is left within a factor of 2 from the first tenth on; 30,000 x 512 x 10 and 20,000 x 768 x 10
+ * within 2.6, 20,000 x 512 x 200 within 3. */
 #include "run/pace.h"
 
 #include <math.h>
