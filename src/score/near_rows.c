@@ -22,8 +22,9 @@
 /* Rows of a class that a stretch has at least, about. ImageNet's shape, processor seconds: 1 (one round) 39.3, 64 (three)
  * 37.0, 128 (six) 37.3. */
 #define AT_ONCE 64
-#define MANY 128 /* rows of which the likeliest are worth looking for first */
-#define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
+#define MANY 128    /* rows of which the likeliest are worth looking for first */
+#define PLACES 8192 /* whose lists are emptied at a time */
+#define PIECE 32    /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
 typedef struct near_item {
@@ -383,10 +384,10 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
     int64_t C = pass->run->C, D = pass->run->D, rows = pass->room;
     rer_room rooms[] = {
         RER_ROOM(pass->ask_start, C + 1),
-        RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
-        RER_ROOM(pass->bar, pass->near->count * pass->near->slots),
+        RER_UNSET(pass->asked, pass->near->count * pass->near->slots),
+        RER_UNSET(pass->bar, pass->near->count * pass->near->slots),
         RER_ROOM(pass->begin, rer_run_blocks(pass->run) + 1),
-        RER_ROOM(pass->x, rows * D),
+        RER_UNSET(pass->x, rows * D),
         RER_ROOM(pass->row, rows),
         RER_ROOM(pass->doubted, rows),
         RER_ROOM(pass->code, rows),
@@ -445,14 +446,30 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     return status;
 }
 
+/* The lists of some places, empty: the first to touch their pages. */
+static rer_status clear_lists(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)scratch, (void)error;
+    const rer_near *near = context;
+    int64_t first = item * PLACES, end = rer_min(first + PLACES, near->count * near->slots);
+    for (int64_t i = first * RER_NEAR_KEPT; i < end * RER_NEAR_KEPT; i++)
+        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
+    for (int64_t i = first * RER_NEAR; i < end * RER_NEAR; i++)
+        near->trusted[i] = INFINITY;
+    return RER_OK;
+}
+
 rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     int64_t places = near->count * near->slots;
-    for (int64_t i = 0; i < places * RER_NEAR_KEPT; i++)
-        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
-    for (int64_t i = 0; i < places * RER_NEAR; i++)
-        near->trusted[i] = INFINITY;
-    return run->passes->near(near, witnesses, run, error);
+    rer_job clear = {.stage = "looking again",
+                     .from = .8,
+                     .to = .8,
+                     .items = (places + PLACES - 1) / PLACES,
+                     .work = clear_lists,
+                     .context = near};
+    rer_status status = rer_pool_run(run->pool, &clear, error);
+    return status == RER_OK ? run->passes->near(near, witnesses, run, error) : status;
 }
 
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted)
@@ -470,7 +487,7 @@ void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trust
 rer_status rer_near_make_lists(rer_near *near, rer_error *error)
 {
     int64_t places = near->count * near->slots;
-    rer_room rooms[] = {RER_ROOM(near->list, places * RER_NEAR_KEPT), RER_ROOM(near->trusted, places * RER_NEAR)};
+    rer_room rooms[] = {RER_UNSET(near->list, places * RER_NEAR_KEPT), RER_UNSET(near->trusted, places * RER_NEAR)};
     return rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
 }
 
@@ -480,7 +497,7 @@ rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D
     int64_t places = count * slots, values = 0;
     if (!rer_product(count, D, &values))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
-    rer_room rooms[] = {RER_ROOM(made.row, count), RER_ROOM(made.x, values), RER_ROOM(made.class, places)};
+    rer_room rooms[] = {RER_UNSET(made.row, count), RER_UNSET(made.x, values), RER_UNSET(made.class, places)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to look at", error);
     if (status == RER_OK)
         status = rer_near_make_lists(&made, error);
