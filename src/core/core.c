@@ -239,6 +239,20 @@ bool rer_is_utf8(const char *text, int64_t length)
     return true;
 }
 
+int64_t rer_utf8_decode(const char *text, uint32_t *out)
+{
+    int64_t count = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; count++) {
+        int more = *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : *at >= 0xC0 ? 1 : 0;
+        uint32_t point = more == 0 ? *at : *at & (0x3FU >> more);
+        for (at++; more > 0; more--, at++)
+            point = point << 6 | (*at & 0x3FU);
+        if (out != NULL)
+            out[count] = point;
+    }
+    return count;
+}
+
 /* Control characters, and those that change the direction or the lines of what follows. */
 static bool is_harmful(const unsigned char *bytes, int length)
 {

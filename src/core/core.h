@@ -68,6 +68,8 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
 /* Bytes of the UTF-8 character at `text` of which `left` bytes are left, 0 where it is malformed (RFC 3629). */
 int rer_utf8_length(const char *text, int64_t left);
 bool rer_is_utf8(const char *text, int64_t length);
+/* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */
+int64_t rer_utf8_decode(const char *text, uint32_t *out);
 
 static inline int64_t rer_min(int64_t a, int64_t b)
 {

@@ -228,6 +228,11 @@ static rer_status check_file(const json_t *manifest, const char *folder, const c
     json_int_t size = json_integer_value(json_object_get(listed, "size"));
     rer_manifest_file file = {.name = name};
     char own[16], *path = NULL;
+    if (listed == NULL && strcmp(name, "samples.csv") == 0 && find_file(manifest, "samples.npz") != NULL)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: has its samples in samples.npz, for programs; samples.csv is needed here: repeat "
+                        "rer analyze without --format npz",
+                        folder);
     rer_status status = rer_join_path(&path, folder, name, error);
     if (status == RER_OK)
         status = sum_file(&file, path, error);

@@ -219,8 +219,8 @@ static rer_status add_notes(rer_result *result, rer_error *error)
         status = rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",
                                      (long long)summary->n_invalid);
     if (status == RER_OK && summary->n_unlabelled > 0)
-        status = rer_result_add_note(result, error, "%lld rows have no label; samples.csv suggests one for each",
-                                     (long long)summary->n_unlabelled);
+        status = rer_result_add_note(result, error, "%lld rows have no label; %s suggests one for each",
+                                     (long long)summary->n_unlabelled, rer_samples_name(result));
     return status;
 }
 
