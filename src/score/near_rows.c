@@ -19,7 +19,9 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (48 << 20)
+/* Of a stretch: a quarter of all rows, in these limits. New pages cost more than rounds. */
+#define STRETCH_LEAST (8 << 20)
+#define STRETCH_MOST (48 << 20)
 /* Rows of a class that a stretch has at least, about, where each round reads all rows. ImageNet's shape, processor
  * seconds: 1 (one round) 39.3, 64 (three) 37.0, 128 (six) 37.3. */
 #define AT_ONCE 64
@@ -483,7 +485,8 @@ static rer_status search_rounds(near_pass *pass, rer_error *error)
 
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
-    int64_t all = rer_run_blocks(run), fit = STRETCH_BYTES / (RER_BLOCK * run->D * (int64_t)sizeof(float));
+    int64_t all = rer_run_blocks(run), block = RER_BLOCK * run->D * (int64_t)sizeof(float);
+    int64_t fit = rer_max(STRETCH_LEAST, rer_min(STRETCH_MOST, all * block / 4)) / block;
     int64_t room = rer_min(all, rer_max(1, fit)) * RER_BLOCK;
     near_pass pass = {
         .near = near, .witnesses = witnesses, .run = run, .room = room, .at_hand = rer_dataset_is_at_hand(run->data)};
