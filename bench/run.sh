@@ -22,6 +22,7 @@ bench() {
 }
 bench "$build/bench/bench.floor" "${quick[@]}"
 bench "$build/bench/bench.scaling"
+bench "$build/bench/bench.threads" "${quick[@]}"
 bench "$build/bench/bench.startup"
 bench "$build/bench/bench.memory" "${quick[@]}"
 bench "$build/bench/bench.hog_speed"

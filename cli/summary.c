@@ -385,8 +385,9 @@ static void print_notes(const cli_job *job)
 static void print_files(const cli_arguments *arguments, bool has_labels)
 {
     const char *out = arguments->out;
+    const char *samples = option_is(arguments, "format", "npz") ? "samples.npz" : "samples.csv";
     if (out != NULL)
-        say("Written to %s: report.html, samples.csv, classes.csv, summary.json%s", out,
+        say("Written to %s: report.html, %s, classes.csv, summary.json%s", out, samples,
             option_is_on(arguments, "details") || arguments->subsets != NULL ? ", details.json, ..." : "");
     if (arguments->save_model != NULL)
         say("%s%s", out != NULL ? "; " : "Written: ", arguments->save_model);
@@ -397,9 +398,9 @@ static void print_files(const cli_arguments *arguments, bool has_labels)
     if (out == NULL)
         say("Add --out DIR for a report and a table of all samples.\n");
     else if (has_labels)
-        say("Look at report.html first; then check the samples that samples.csv flags (is_label_issue).\n");
+        say("Look at report.html first; then check the samples that %s flags (is_label_issue).\n", samples);
     else
-        say("Look at samples.csv: suggested_label and suggestion_probability of every row.\n");
+        say("Look at %s: suggested_label and suggestion_probability of every row.\n", samples);
 }
 
 void print_summary(const cli_job *job)

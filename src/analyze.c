@@ -162,7 +162,7 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         findings.noise_rate = verdict.noise_rate;
     }
     if (status == RER_OK)
-        status = rer_judge(result, &findings, error);
+        status = rer_judge(result, &findings, run->pool, error);
     if (status == RER_OK)
         status = add_notes(result, &detector, left_out, run->data, error);
     rer_verdict_free(&verdict);

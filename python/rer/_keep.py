@@ -23,6 +23,7 @@ from rer._arrays import Array
 
 Pair = tuple[int, int, int, int]
 ClassRow = tuple[str, int, float, float, int, int, float]
+_Samples = tuple[dict[str, Array], list[str], dict[int, list[int]]]  # columns, ids, nearest rows
 
 _COMMAND = "analyze"
 _BATCH = 65536  # rows of samples.csv that are texts at a time
@@ -217,21 +218,28 @@ def _codes(cells: tuple[str, ...], table: _Table, numbers: Mapping[str, int]) ->
     return np.array([numbers[table.text(cell)] if cell else -1 for cell in cells], np.int32)
 
 
+def _with_labels(columns: Mapping[str, Array], given: Array, predicted: Array, suggested: Array) -> dict[str, Array]:
+    return {
+        **columns,
+        "given": given,
+        "predicted": predicted,
+        # Of a label that stands, the samples have the next best class only where it is the nearest.
+        "suggested": np.where(suggested >= 0, suggested, np.where(predicted != given, predicted, -1)).astype(np.int32),
+        "is_invalid": predicted < 0,
+        "duplicates": np.full(len(given), -1, np.int64),
+    }
+
+
 def _sample_columns(cells: Mapping[str, tuple[str, ...]], table: _Table, numbers: Mapping[str, int]) -> dict[str, Array]:
-    given, predicted, suggested = (_codes(cells[f"{what}_label"], table, numbers) for what in ("given", "predicted", "suggested"))
-    columns: dict[str, Array] = {
+    labels = [_codes(cells[f"{what}_label"], table, numbers) for what in ("given", "predicted", "suggested")]
+    reals = {
         name: np.array([_number(cell) for cell in cells[title]])
         for name, title in (("chi", "rer"), *((name, name) for name in _REALS))
     }
+    columns = _with_labels(reals, *labels)
     columns.update(
-        given=given,
-        predicted=predicted,
-        # Of a label that stands, samples.csv has the next best class only where it is the nearest.
-        suggested=np.where(suggested >= 0, suggested, np.where(predicted != given, predicted, -1)).astype(np.int32),
         is_issue=np.array([cell == "true" for cell in cells["is_label_issue"]]),
         is_outlier=np.array([cell == "true" for cell in cells["is_outlier"]]),
-        is_invalid=predicted < 0,
-        duplicates=np.full(len(given), -1, np.int64),
     )
     return columns
 
@@ -267,6 +275,35 @@ def _class_rows(table: _Table) -> list[ClassRow]:
     ]
 
 
+def _read_tables(files: Mapping[str, bytes], numbers: Mapping[str, int], safe: bool) -> _Samples:
+    table = _Table(files["samples.csv"], safe)
+    pieces, ids, near, first = [], [], {}, 0
+    for cells in table.batches():
+        pieces.append(_sample_columns(cells, table, numbers))
+        ids += [table.text(cell) for cell in cells.get("id", ())]
+        for i, cell in enumerate(cells["nearest_rows"]):
+            if cell:
+                near[first + i] = [int(row) for row in cell.split()]
+        first += len(cells["index"])
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}, ids, near
+
+
+def _read_arrays(content: bytes) -> _Samples:
+    """samples.npz: labels are numbers of classes, nearest rows those of the flagged rows."""
+    with np.load(io.BytesIO(content)) as arrays:
+        labels = [arrays[f"{what}_label"] for what in ("given", "predicted", "suggested")]
+        numbers = {"chi": arrays["rer"], **{name: arrays[name] for name in _REALS}}
+        columns = _with_labels({name: values.astype(np.float64) for name, values in numbers.items()}, *labels)
+        columns.update(is_issue=arrays["is_label_issue"], is_outlier=arrays["is_outlier"])
+        ids = arrays["id"].tolist() if "id" in arrays else []
+        flagged = np.flatnonzero(columns["is_issue"]).tolist()
+        near = {
+            row: [other for other in others if other >= 0]
+            for row, others in zip(flagged, arrays["nearest_rows"].tolist(), strict=True)
+        }
+    return columns, ids, {row: others for row, others in near.items() if others}
+
+
 def read_folder(folder: str) -> Kept:
     """What Result.write or the command left in a folder."""
     if not os.path.isfile(os.path.join(folder, "manifest.json")):
@@ -277,16 +314,8 @@ def read_folder(folder: str) -> Kept:
     safe = bool(summary["options"].get("spreadsheet-safe"))
     class_rows = _class_rows(_Table(files["classes.csv"], safe))
     numbers = {row[0]: c for c, row in enumerate(class_rows)}
-    table = _Table(files["samples.csv"], safe)
-    pieces, ids, near, first = [], [], {}, 0
-    for cells in table.batches():
-        pieces.append(_sample_columns(cells, table, numbers))
-        ids += [table.text(cell) for cell in cells.get("id", ())]
-        for i, cell in enumerate(cells["nearest_rows"]):
-            if cell:
-                near[first + i] = [int(row) for row in cell.split()]
-        first += len(cells["index"])
-    rows = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+    has_arrays = "samples.npz" in files
+    rows, ids, near = _read_arrays(files["samples.npz"]) if has_arrays else _read_tables(files, numbers, safe)
     for cells in _Table(files["duplicates.csv"], safe).batches() if "duplicates.csv" in files else ():
         rows["duplicates"][[int(cell) for cell in cells["index"]]] = [int(cell) for cell in cells["group"]]
     return Kept(

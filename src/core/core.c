@@ -132,25 +132,31 @@ void *rer_memory(int64_t bytes)
     return memory;
 }
 
-rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error)
+static rer_status make_room(const rer_room *room, const char *what, rer_error *error)
 {
     int64_t bytes = 0;
-    if (!rer_product(count, item_size, &bytes) || bytes > INT64_MAX - 64)
+    if (!rer_product(room->count, room->item_size, &bytes) || bytes > INT64_MAX - 64)
         return rer_fail(error, RER_SYSTEM, "%s: %lld items of %lld bytes are more than this machine can address", what,
-                        (long long)count, (long long)item_size);
+                        (long long)room->count, (long long)room->item_size);
     void *memory = rer_memory(bytes);
     if (memory == NULL)
         return rer_fail(error, RER_SYSTEM, "out of memory: %s needs %lld bytes", what, (long long)bytes);
-    memset(memory, 0, (size_t)rer_max(bytes, 1));
-    *(void **)out = memory;
+    if (!room->unset)
+        memset(memory, 0, (size_t)rer_max(bytes, 1));
+    *(void **)room->out = memory;
     return RER_OK;
+}
+
+rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error)
+{
+    return make_room(&(rer_room){.out = out, .count = count, .item_size = item_size}, what, error);
 }
 
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error)
 {
     rer_status status = RER_OK;
     for (int i = 0; status == RER_OK && i < count; i++)
-        status = rer_allocate(rooms[i].out, rooms[i].count, rooms[i].item_size, what, error);
+        status = make_room(&rooms[i], what, error);
     return status;
 }
 
@@ -231,6 +237,20 @@ bool rer_is_utf8(const char *text, int64_t length)
         i += step;
     }
     return true;
+}
+
+int64_t rer_utf8_decode(const char *text, uint32_t *out)
+{
+    int64_t count = 0;
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; count++) {
+        int more = *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : *at >= 0xC0 ? 1 : 0;
+        uint32_t point = more == 0 ? *at : *at & (0x3FU >> more);
+        for (at++; more > 0; more--, at++)
+            point = point << 6 | (*at & 0x3FU);
+        if (out != NULL)
+            out[count] = point;
+    }
+    return count;
 }
 
 /* Control characters, and those that change the direction or the lines of what follows. */

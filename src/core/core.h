@@ -35,11 +35,14 @@ rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char 
 typedef struct rer_room {
     void *out; /* address of the pointer */
     int64_t count, item_size;
+    bool unset; /* not zeroed: who writes all of it is the first to touch its pages, in parallel perhaps */
 } rer_room;
-#define RER_ROOM(pointer, count)                                                                                       \
+#define RER_ROOM_OF(pointer, count, item_size, unset)                                                                  \
     {                                                                                                                  \
-        &(pointer), (count), sizeof *(pointer)                                                                         \
+        &(pointer), (count), (item_size), (unset)                                                                      \
     }
+#define RER_ROOM(pointer, count) RER_ROOM_OF(pointer, count, sizeof *(pointer), false)
+#define RER_UNSET(pointer, count) RER_ROOM_OF(pointer, count, sizeof *(pointer), true)
 #define RER_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error);
 /* Frees several pointers, each of which may be NULL. */
@@ -65,6 +68,8 @@ const char *rer_quote(char *buffer, int64_t size, const char *text, int64_t leng
 /* Bytes of the UTF-8 character at `text` of which `left` bytes are left, 0 where it is malformed (RFC 3629). */
 int rer_utf8_length(const char *text, int64_t left);
 bool rer_is_utf8(const char *text, int64_t length);
+/* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */
+int64_t rer_utf8_decode(const char *text, uint32_t *out);
 
 static inline int64_t rer_min(int64_t a, int64_t b)
 {

@@ -245,9 +245,22 @@ static rer_status check_sum(const json_t *manifest, const char *path, const char
     return status;
 }
 
+/* Those that read tables say what they need. */
+static bool has_arrays_alone(const json_t *manifest, const char *name)
+{
+    return strcmp(name, "samples.csv") == 0 && find_file(manifest, name) == NULL &&
+           find_file(manifest, "samples.npz") != NULL;
+}
+
 static rer_status check_file(const json_t *manifest, const char *folder, const char *name, rer_error *error)
 {
     char *path = NULL;
+    if (manifest != NULL && has_arrays_alone(manifest, name))
+        return rer_fail(
+            error, RER_BAD_INPUT,
+            "%s: has its samples in samples.npz, for programs; samples.csv is needed here: repeat rer analyze "
+            "without --format npz",
+            folder);
     rer_status status = rer_join_path(&path, folder, name, error);
     if (status == RER_OK && rer_path_is_waited_for(path))
         status = rer_fail(error, RER_BAD_INPUT, "%s: is no file, but a pipe or a device", path);

@@ -29,6 +29,8 @@ static const rer_option_row table[] = {
     {{"details", "", "no", "distributions, intervals, transitions, pairs to merge, extremes", true, "rer analyze"}, OPTION_FLAG, AT(details), 0, 0},
     {{"duplicates", "off|auto|0..90", "off", "near-duplicates: rows within so many degrees; time ~ N^2", false, "rer analyze"},
      OPTION_NUMBER, AT(duplicates), 0, 90},
+    {{"format", "csv|npz", "csv", "of the samples in --out; npz: arrays, for programs", false, "rer analyze"},
+     OPTION_CHOICE, AT(format), 0, 0},
     {{"spreadsheet-safe", "", "no", "ids and labels in tables that look like formulas begin with '", true, NULL},
      OPTION_FLAG, AT(spreadsheet_safe), 0, 0},
     {{"threads", "N", "0", "threads to use; 0: one for each core", false, NULL}, OPTION_COUNT, AT(threads), 0, 256},

@@ -15,6 +15,7 @@ typedef enum rer_probability {
     RER_CHANNEL, /* from the errors of all classes and how true classes become labels */
     RER_DENSITY, /* the paper's, from the ratio alone */
 } rer_probability;
+typedef enum rer_samples_format { RER_FORMAT_CSV, RER_FORMAT_NPZ } rer_samples_format;
 typedef enum rer_picture_features { RER_HOG, RER_RAW } rer_picture_features;
 typedef enum rer_preset {
     RER_PRESET_NONE,
@@ -63,6 +64,7 @@ struct rer_options {
     bool drop_invalid;     /* leave out rows with NaN or Inf instead of failing */
     bool strict;           /* a picture of a folder that cannot be read is an error, instead of left out */
     int32_t clusters[2];   /* rer_dataset_cluster: how many, or from and to; 0: none */
+    int32_t format;        /* rer_samples_format, of the samples that are written */
     bool spreadsheet_safe; /* texts in tables that look like formulas begin with an apostrophe */
     bool details;          /* rer_analyze ends with rer_result_detail (always, where the data has subsets) */
     double duplicates;     /* RER_OFF; or search for rows within this angle (degrees; RER_AUTO: from the data) */

@@ -148,10 +148,9 @@ rer_status rer_output_write(rer_output *output, const void *bytes, int64_t count
     return RER_OK;
 }
 
-rer_status rer_output_npy_header(rer_output *output, const char *descr, bool fortran, int32_t rank,
-                                 const int64_t *shape, rer_error *error)
+void rer_npy_head(char header[RER_NPY_HEADER], const char *descr, bool fortran, int32_t rank, const int64_t *shape)
 {
-    enum { LENGTH = 246 }; /* 10 bytes before it: the data start at a multiple of 64 */
+    enum { LENGTH = RER_NPY_HEADER - 10 };
     char text[LENGTH + 1];
     unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, LENGTH, 0};
     int used = snprintf(text, sizeof text, "{'descr': '%.16s', 'fortran_order': %s, 'shape': (", descr,
@@ -162,8 +161,16 @@ rer_status rer_output_npy_header(rer_output *output, const char *descr, bool for
     used += snprintf(text + used, sizeof text - (size_t)used, "), }");
     memset(text + used, ' ', LENGTH - (size_t)used);
     text[LENGTH - 1] = '\n';
-    rer_status status = rer_output_write(output, head, sizeof head, error);
-    return status == RER_OK ? rer_output_write(output, text, LENGTH, error) : status;
+    memcpy(header, head, sizeof head);
+    memcpy(header + sizeof head, text, LENGTH);
+}
+
+rer_status rer_output_npy_header(rer_output *output, const char *descr, bool fortran, int32_t rank,
+                                 const int64_t *shape, rer_error *error)
+{
+    char header[RER_NPY_HEADER];
+    rer_npy_head(header, descr, fortran, rank, shape);
+    return rer_output_write(output, header, sizeof header, error);
 }
 
 /* Pipes and some file systems cannot be synced; that is no failure of the write. */

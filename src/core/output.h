@@ -19,7 +19,9 @@ typedef struct rer_output {
 /* Opens `path`'s temporary file for writing. */
 rer_status rer_output_open(rer_output *output, const char *path, rer_error *error);
 rer_status rer_output_write(rer_output *output, const void *bytes, int64_t count, rer_error *error);
-/* The header of a .npy, version 1: descr "<f4", shape [rank]; the data follow. */
+/* The header of a .npy, version 1: descr "<f4", shape [rank]; the data follow, at a multiple of 64 bytes. */
+#define RER_NPY_HEADER 256
+void rer_npy_head(char header[RER_NPY_HEADER], const char *descr, bool fortran, int32_t rank, const int64_t *shape);
 rer_status rer_output_npy_header(rer_output *output, const char *descr, bool fortran, int32_t rank,
                                  const int64_t *shape, rer_error *error);
 /* Flushes, syncs and closes the temporary file: after that only the rename is left. */

@@ -1,4 +1,4 @@
-/* Worker threads that commit in order. */
+/* Worker threads that commit in order, as a whole or in lanes. */
 #define _GNU_SOURCE
 #include "core/pool.h"
 
@@ -35,7 +35,9 @@ struct rer_pool {
     int busy;      /* of them, not done with it yet */
     bool closing;
     int64_t next_item, next_commit; /* so many are committed, or done where there is nothing to commit */
-    int64_t failed_item;            /* lowest item that failed; job->items while none has */
+    int64_t next_in_lane[RER_LANES];
+    pthread_cond_t lane_moved[RER_LANES];
+    int64_t failed_item; /* lowest item that failed; job->items while none has */
     rer_error failure;
 };
 
@@ -94,6 +96,29 @@ static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_stat
     pthread_mutex_unlock(&pool->mutex);
 }
 
+/* The same, a lane after the other. */
+static void add_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_status status, const rer_error *error)
+{
+    pthread_mutex_lock(&pool->mutex);
+    if (status != RER_OK)
+        record_failure(pool, item, error);
+    for (int lane = 0; lane < RER_LANES; lane++) {
+        while (pool->next_in_lane[lane] != item && pool->failed_item > item)
+            pthread_cond_wait(&pool->lane_moved[lane], &pool->mutex);
+        if (pool->failed_item <= item)
+            break;
+        pthread_mutex_unlock(&pool->mutex);
+        pool->job->add(pool->job->context, item, lane, scratch);
+        pthread_mutex_lock(&pool->mutex);
+        pool->next_in_lane[lane] = item + 1;
+        pthread_cond_broadcast(&pool->lane_moved[lane]);
+    }
+    pool->next_commit = pool->next_in_lane[RER_LANES - 1];
+    for (int lane = 0; pool->failed_item < pool->job->items && lane < RER_LANES; lane++)
+        pthread_cond_broadcast(&pool->lane_moved[lane]);
+    pthread_mutex_unlock(&pool->mutex);
+}
+
 /* Only the calling thread reports, and only now and then. */
 static rer_status report(rer_pool *pool, int64_t item, rer_error *error)
 {
@@ -137,6 +162,8 @@ static void work_on_job(rer_pool *pool, int index)
             status = pool->job->work(pool->job->context, item, scratch, &error);
         if (pool->job->commit != NULL)
             commit_in_turn(pool, item, scratch, status, &error);
+        else if (pool->job->add != NULL)
+            add_in_turn(pool, item, scratch, status, &error);
         else
             count_done(pool, item, status, &error);
     }
@@ -214,6 +241,8 @@ rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->posted, NULL);
     (void)pthread_cond_init(&made->committed, NULL);
+    for (int lane = 0; lane < RER_LANES; lane++)
+        (void)pthread_cond_init(&made->lane_moved[lane], NULL);
     start_threads(made, count_threads(settings->threads));
     *pool = made;
     return RER_OK;
@@ -233,6 +262,8 @@ void rer_pool_close(rer_pool *pool)
         pool->settings.leave();
     (void)pthread_cond_destroy(&pool->posted);
     (void)pthread_cond_destroy(&pool->committed);
+    for (int lane = 0; lane < RER_LANES; lane++)
+        (void)pthread_cond_destroy(&pool->lane_moved[lane]);
     (void)pthread_mutex_destroy(&pool->mutex);
     RER_FREE_ALL(pool->scratch, pool);
 }
@@ -286,6 +317,7 @@ rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error)
     pool->invited = workers;
     pool->busy = workers - 1;
     pool->next_item = pool->next_commit = 0;
+    memset(pool->next_in_lane, 0, sizeof pool->next_in_lane);
     pool->failed_item = job->items;
     pool->failure = (rer_error){0};
     pool->posts++;

@@ -20,6 +20,11 @@ void rer_pool_close(rer_pool *pool);
 
 typedef rer_status rer_pool_step(void *context, int64_t item, void *scratch, rer_error *error);
 
+/* What would be committed by one thread at a time, in parts that do not touch each other: each part, a lane, takes the
+ * items in their order, and several items are under way in different lanes. */
+#define RER_LANES 8
+typedef void rer_pool_lane(void *context, int64_t item, int lane, void *scratch);
+
 typedef struct rer_job {
     const char *stage; /* what the user is told is going on */
     double from, to;   /* the job's part of the whole progress */
@@ -27,6 +32,7 @@ typedef struct rer_job {
     int64_t scratch;       /* bytes of each worker's scratch: not zeroed */
     rer_pool_step *work;   /* in parallel, any order */
     rer_pool_step *commit; /* after work of the same item, one at a time, in item order; or NULL */
+    rer_pool_lane *add;    /* in the place of commit: for each of RER_LANES lanes */
     void *context;
 } rer_job;
 

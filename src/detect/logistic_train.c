@@ -278,9 +278,17 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
         t->in_folds[wanted[a]->index] = a;
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_part(t, count, &measure);
-    rer_job prepare = {stage, progress, progress, count, 0, prepare_problem, NULL, t};
-    rer_job pass = {stage, progress, next, t->model->n_labelled_blocks, measure.used, pass_block, commit_block, t};
-    rer_job finish = {stage, next, next, count, 0, finish_problem, NULL, t};
+    rer_job prepare = {
+        .stage = stage, .from = progress, .to = progress, .items = count, .work = prepare_problem, .context = t};
+    rer_job pass = {.stage = stage,
+                    .from = progress,
+                    .to = next,
+                    .items = t->model->n_labelled_blocks,
+                    .scratch = measure.used,
+                    .work = pass_block,
+                    .commit = commit_block,
+                    .context = t};
+    rer_job finish = {.stage = stage, .from = next, .to = next, .items = count, .work = finish_problem, .context = t};
     rer_status status = rer_pool_run(pool, &prepare, error);
     if (status == RER_OK)
         status = rer_pool_run(pool, &pass, error);

@@ -163,27 +163,41 @@ static void compare_rows(rer_class_sums *sums, const float *first_row, bool all_
     sums->all_equal = sums->all_equal && all_equal && memcmp(sums->first_row, first_row, bytes) == 0;
 }
 
-static rer_status add_to_sums(void *context, int64_t item, void *scratch, rer_error *error)
+/* Features of a lane: first..end-1. */
+static int64_t lane_start(int64_t D, int lane)
 {
-    (void)item, (void)error;
+    return D * lane / RER_LANES;
+}
+
+/* What is not added feature by feature. */
+static void count_rows(rer_class_sums *sums, const block_sums *more)
+{
+    compare_rows(sums, more->first_row, more->all_equal);
+    for (int64_t k = 0; k < more->classes; k++) {
+        sums->n[more->code[k]] += more->n[k];
+        sums->labelled += more->n[k];
+    }
+}
+
+static void add_to_sums(void *context, int64_t item, int lane, void *scratch)
+{
+    (void)item;
     const means_pass *pass = context;
     const rer_kernels *kernels = pass->run->kernels;
     rer_class_sums *sums = pass->sums;
     const block_sums *more = scratch;
-    int64_t D = sums->D;
+    int64_t D = sums->D, at = lane_start(D, lane), count = lane_start(D, lane + 1) - at;
     if (more->first_row == NULL)
-        return RER_OK;
-    compare_rows(sums, more->first_row, more->all_equal);
+        return;
+    if (lane == 0)
+        count_rows(sums, more);
     for (int64_t k = 0; k < more->classes; k++) {
-        int64_t c = more->code[k];
-        kernels->add_pair(sums->sum + c * D, sums->rest + c * D, more->sum + k * D, D);
-        sums->n[c] += more->n[k];
-        sums->labelled += more->n[k];
+        int64_t to = more->code[k] * D + at;
+        kernels->add_pair(sums->sum + to, sums->rest + to, more->sum + k * D + at, count);
     }
-    kernels->add_pair(sums->square, sums->square_rest, more->square, D);
+    kernels->add_pair(sums->square + at, sums->square_rest + at, more->square + at, count);
     if (sums->low != NULL)
-        widen_range(sums->low, sums->high, more->low, more->high, D);
-    return RER_OK;
+        widen_range(sums->low + at, sums->high + at, more->low + at, more->high + at, count);
 }
 
 rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
@@ -198,7 +212,7 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
         .items = rer_run_blocks(run),
         .scratch = measure.used,
         .work = sum_block,
-        .commit = add_to_sums,
+        .add = add_to_sums,
         .context = &pass,
     };
     return rer_pool_run(run->pool, &job, error);
@@ -455,26 +469,25 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
     return status;
 }
 
-static rer_status add_to_scatter(void *context, int64_t item, void *scratch, rer_error *error)
+/* A lane has every RER_LANES-th row of W: as much of its triangle as another. */
+static void add_to_scatter(void *context, int64_t item, int lane, void *scratch)
 {
-    (void)item, (void)error;
+    (void)item;
     const scatter_pass *pass = context;
     const loaded_block *loaded = scratch;
-    if (pass->scatter == NULL)
-        return RER_OK;
     const double *unit = pass->moments->unit;
     int64_t D = pass->run->D;
-    for (int64_t j = 0; j < D; j++)
-        pass->run->kernels->add_rounded(pass->scatter + j * D, loaded->update + j * D, 2 * unit[j], unit, j + 1);
-    for (int64_t f = 0; f < loaded->n_far; f++) {
-        const double *r = loaded->far + f * D;
-        for (int64_t j = 0; j < D; j++)
+    for (int64_t j = lane; j < D; j += RER_LANES) {
+        double *row = pass->scatter + j * D;
+        pass->run->kernels->add_rounded(row, loaded->update + j * D, 2 * unit[j], unit, j + 1);
+        for (int64_t f = 0; f < loaded->n_far; f++) {
+            const double *r = loaded->far + f * D;
             for (int64_t k = 0; k <= j; k++) {
                 double above = 2 * unit[j] * unit[k];
-                pass->scatter[j * D + k] += (r[j] * r[k] + above) - above; /* as add_rounded */
+                row[k] += (r[j] * r[k] + above) - above; /* as add_rounded */
             }
+        }
     }
-    return RER_OK;
 }
 
 rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_class_moments *moments,
@@ -493,7 +506,7 @@ rer_status rer_scatter_add(double *scatter, rer_row_sample *sample, const rer_cl
         .items = rer_run_blocks(run),
         .scratch = measure.used,
         .work = load_for_scatter,
-        .commit = add_to_scatter,
+        .add = scatter != NULL ? add_to_scatter : NULL,
         .context = &pass,
     };
     return rer_pool_run(run->pool, &job, error);

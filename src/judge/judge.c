@@ -1,5 +1,6 @@
 /* The judgement, in steps: probability of each label, ratios and their moments, noise rate,
- * threshold or budget and the flags, classes and pairs, notes. One thread: O(N) simple work. */
+ * threshold or budget and the flags, classes and pairs, notes. What takes logarithms and the like of each row is done by
+ * all threads; the rest is O(N) simple work. */
 #include "judge/judge.h"
 #include "stats/order.h"
 
@@ -8,34 +9,124 @@ static bool has_ratio(const rer_result *result, int64_t row)
     return result->given[row] >= 0 && !isnan(result->own[row]);
 }
 
-/* Mean, variance, skewness and excess kurtosis of chi in (above, up_to]. */
-static rer_moments moments_of_chi(const rer_result *result, double above, double up_to)
+/* ---- sums over rows ---------------------------------------------------------------------- */
+
+/* Of pieces of rows, by all threads; pieces are added in their order. */
+enum { PIECE = 1024, SUMS = 9 };
+
+typedef struct row_sums {
+    int64_t n[SUMS];
+    double sum[SUMS];
+} row_sums;
+
+/* Adds what a row has to say. */
+typedef void add_row(row_sums *sums, const rer_result *result, int64_t row, const void *how);
+
+typedef struct summing {
+    const rer_result *result;
+    add_row *add;
+    const void *how;
+    row_sums total;
+} summing;
+
+static rer_status sum_piece(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    rer_moments moments = {0};
-    double second = 0, third = 0, fourth = 0;
-    for (int64_t row = 0; row < result->N; row++) {
-        double chi = has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
-        if (chi > above && chi <= up_to) {
-            moments.n++;
-            moments.mean += chi;
-        }
+    (void)error;
+    const summing *s = context;
+    row_sums *sums = scratch;
+    *sums = (row_sums){0};
+    for (int64_t row = item * PIECE; row < rer_min((item + 1) * PIECE, s->result->N); row++)
+        s->add(sums, s->result, row, s->how);
+    return RER_OK;
+}
+
+static rer_status add_piece(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)item, (void)error;
+    summing *s = context;
+    const row_sums *more = scratch;
+    for (int i = 0; i < SUMS; i++) {
+        s->total.n[i] += more->n[i];
+        s->total.sum[i] += more->sum[i];
     }
-    double n = (double)moments.n;
-    moments.mean = moments.n > 0 ? moments.mean / n : NAN;
-    for (int64_t row = 0; row < result->N; row++) {
-        double chi = has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
-        if (chi > above && chi <= up_to) {
-            double d = chi - moments.mean;
-            second += d * d;
-            third += d * d * d;
-            fourth += d * d * d * d;
+    return RER_OK;
+}
+
+static rer_status sum_rows(row_sums *sums, add_row *add, const void *how, const rer_result *result, rer_pool *pool,
+                           rer_error *error)
+{
+    summing s = {.result = result, .add = add, .how = how};
+    rer_job job = {.stage = "judging",
+                   .from = .97,
+                   .to = .98,
+                   .items = (result->N + PIECE - 1) / PIECE,
+                   .scratch = sizeof(row_sums),
+                   .work = sum_piece,
+                   .commit = add_piece,
+                   .context = &s};
+    rer_status status = rer_pool_run(pool, &job, error);
+    *sums = s.total;
+    return status;
+}
+
+/* ---- ratios ------------------------------------------------------------------------------ */
+
+/* Of chi in (above, up_to]: all of it, and on either side of 1. */
+enum { RANGES = 3 };
+static const double above[RANGES] = {-1, 1, -1}, up_to[RANGES] = {INFINITY, INFINITY, 1};
+
+static double chi_or_none(const rer_result *result, int64_t row)
+{
+    return has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
+}
+
+static void add_chi(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    (void)how;
+    double chi = chi_or_none(result, row);
+    for (int range = 0; range < RANGES; range++)
+        if (chi > above[range] && chi <= up_to[range]) {
+            sums->n[range]++;
+            sums->sum[range] += chi;
         }
+}
+
+/* Powers 2 to 4 of the distance to the mean of each range. */
+static void add_powers(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    const rer_moments *moments = how;
+    double chi = chi_or_none(result, row);
+    for (int range = 0; range < RANGES; range++)
+        if (chi > above[range] && chi <= up_to[range]) {
+            double d = chi - moments[range].mean;
+            sums->sum[3 * range] += d * d;
+            sums->sum[3 * range + 1] += d * d * d;
+            sums->sum[3 * range + 2] += d * d * d * d;
+        }
+}
+
+/* Mean, variance, skewness and excess kurtosis of each range. */
+static rer_status moments_of_chi(rer_moments moments[RANGES], const rer_result *result, rer_pool *pool,
+                                 rer_error *error)
+{
+    row_sums sums;
+    rer_status status = sum_rows(&sums, add_chi, NULL, result, pool, error);
+    for (int range = 0; range < RANGES; range++) {
+        int64_t n = sums.n[range];
+        moments[range] = (rer_moments){.n = n, .mean = n > 0 ? sums.sum[range] / (double)n : NAN};
     }
-    moments.variance = moments.n > 0 ? second / n : NAN;
-    bool spread = moments.variance > 0;
-    moments.skewness = spread ? third / n / pow(moments.variance, 1.5) : NAN;
-    moments.kurtosis = spread ? fourth / n / (moments.variance * moments.variance) - 3 : NAN;
-    return moments;
+    if (status == RER_OK)
+        status = sum_rows(&sums, add_powers, moments, result, pool, error);
+    for (int range = 0; range < RANGES; range++) {
+        rer_moments *made = &moments[range];
+        const double *power = sums.sum + 3 * range;
+        double n = (double)made->n;
+        made->variance = made->n > 0 ? power[0] / n : NAN;
+        bool spread = made->variance > 0;
+        made->skewness = spread ? power[1] / n / pow(made->variance, 1.5) : NAN;
+        made->kurtosis = spread ? power[2] / n / (made->variance * made->variance) - 3 : NAN;
+    }
+    return status;
 }
 
 static double largest_chi(const rer_result *result)
@@ -58,20 +149,23 @@ static void count_rows(rer_result *result)
     }
 }
 
-static void set_ratios(rer_result *result, const rer_ratio_sums *sums)
+static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer_pool *pool, rer_error *error)
 {
     rer_summary *summary = &result->summary;
+    rer_moments moments[RANGES];
+    rer_status status = moments_of_chi(moments, result, pool, error);
     double n = sums->n > 0 ? (double)sums->n : NAN;
     summary->chi0 = sums->chi0 / n;
     summary->chi_rand = sums->chi_rand / n;
     summary->own_error = sums->own / n;
     summary->best_error = sums->best / n;
     summary->second_error = sums->second / n;
-    summary->chi_all = moments_of_chi(result, -1, INFINITY);
-    summary->chi_above_one = moments_of_chi(result, 1, INFINITY);
-    summary->chi_below_one = moments_of_chi(result, -1, 1);
+    summary->chi_all = moments[0];
+    summary->chi_above_one = moments[1];
+    summary->chi_below_one = moments[2];
     summary->chi = summary->chi_all.mean;
     summary->eta = sums->n > 0 ? rer_noise_rate(summary->chi0, summary->chi_rand) : NAN;
+    return status;
 }
 
 /* What all labels sum up to; and what cannot be known: the same if the odds of every label were ODDS_UNSURE times lower,
@@ -79,21 +173,28 @@ static void set_ratios(rer_result *result, const rer_ratio_sums *sums)
  * first of them, 2 four of the five files as well (docs/detection.md). */
 #define ODDS_UNSURE 4.0
 
-static void set_noise_rate(rer_result *result)
+/* With three shifts of the log odds. */
+static void add_wrong(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    const double *shift = how;
+    if (!has_ratio(result, row))
+        return;
+    sums->n[0]++;
+    for (int i = 0; i < 3; i++)
+        sums->sum[i] += rer_logistic((double)result->logit[row] + shift[i]);
+}
+
+static rer_status set_noise_rate(rer_result *result, rer_pool *pool, rer_error *error)
 {
     rer_summary *summary = &result->summary;
-    double sum[3] = {0}, shift[3] = {-log(ODDS_UNSURE), 0, log(ODDS_UNSURE)};
-    int64_t n = 0;
-    for (int64_t row = 0; row < result->N; row++)
-        if (has_ratio(result, row)) {
-            for (int i = 0; i < 3; i++)
-                sum[i] += rer_logistic((double)result->logit[row] + shift[i]);
-            n++;
-        }
-    double judged = n > 0 ? (double)n : NAN;
-    summary->noise_low = sum[0] / judged;
-    summary->noise_rate = sum[1] / judged;
-    summary->noise_high = sum[2] / judged;
+    const double shift[3] = {-log(ODDS_UNSURE), 0, log(ODDS_UNSURE)};
+    row_sums sums;
+    rer_status status = sum_rows(&sums, add_wrong, shift, result, pool, error);
+    double judged = sums.n[0] > 0 ? (double)sums.n[0] : NAN;
+    summary->noise_low = sums.sum[0] / judged;
+    summary->noise_rate = sums.sum[1] / judged;
+    summary->noise_high = sums.sum[2] / judged;
+    return status;
 }
 
 /* ---- flags ------------------------------------------------------------------------------- */
@@ -219,21 +320,21 @@ static rer_status add_notes(rer_result *result, rer_error *error)
         status = rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",
                                      (long long)summary->n_invalid);
     if (status == RER_OK && summary->n_unlabelled > 0)
-        status = rer_result_add_note(result, error, "%lld rows have no label; samples.csv suggests one for each",
-                                     (long long)summary->n_unlabelled);
+        status = rer_result_add_note(result, error, "%lld rows have no label; %s suggests one for each",
+                                     (long long)summary->n_unlabelled, rer_samples_name(result));
     return status;
 }
 
-rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error *error)
+rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool *pool, rer_error *error)
 {
     const rer_ratio_sums *sums = &findings->sums;
     const float *flipped = findings->scores.flipped;
     count_rows(result);
-    set_ratios(result, sums);
-    rer_status status = RER_OK;
-    if (flipped != NULL && sums->n > 0)
+    rer_status status = set_ratios(result, sums, pool, error);
+    if (status == RER_OK && flipped != NULL && sums->n > 0)
         status = rer_judge_by_density(result, flipped, result->summary.eta, error);
-    set_noise_rate(result);
+    if (status == RER_OK)
+        status = set_noise_rate(result, pool, error);
     if (findings->flagged != NULL) { /* its own number, and nothing is known of its doubt */
         result->summary.noise_rate = findings->noise_rate;
         result->summary.noise_low = result->summary.noise_high = NAN;
@@ -244,6 +345,6 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error
     if (status == RER_OK)
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
-        status = rer_judge_outliers(result, &findings->scores, error);
+        status = rer_judge_outliers(result, &findings->scores, pool, error);
     return status == RER_OK ? add_notes(result, error) : status;
 }

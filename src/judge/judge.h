@@ -1,6 +1,7 @@
 /* From O(N) errors to answers: probability, noise rate, threshold, flags, classes, pairs. */
 #pragma once
 
+#include "core/pool.h"
 #include "run/result.h"
 
 /* What was found before: the rows' scores and, where another detector than ours has made the probabilities, its own
@@ -14,7 +15,7 @@ typedef struct rer_findings {
 
 /* Counts and sorts: flags, summary, classes, pairs, notes. Probabilities are there already (result->logit), but for
  * the paper's, which need all ratios. */
-rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_error *error);
+rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool *pool, rer_error *error);
 
 /* The parts, each in its own file. */
 
@@ -29,7 +30,7 @@ double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_
 rer_status rer_judge_classes(rer_result *result, rer_error *error);
 
 /* outlier_score, flags and their number, from margin and removed of the scores. */
-rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_error *error);
+rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_pool *pool, rer_error *error);
 
 /* Samples of class `from` whose nearest class is `to`. */
 typedef struct rer_confusion {

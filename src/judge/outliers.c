@@ -92,19 +92,51 @@ static double share_below(const outlier_scale *scale, double margin)
     return scale->n_removed > 0 && !isnan(margin) ? (double)low / (double)scale->n_removed : 0;
 }
 
-static void judge_row(rer_result *result, const outlier_scale *scale, double margin, int64_t row)
+/* Whether it is an outlier. */
+static bool judge_row(rer_result *result, const outlier_scale *scale, double margin, int64_t row)
 {
     double best = best_error(result, row);
     double z = scale->spread > 0 && best > 0 ? (log(best) - scale->center) / scale->spread : 0;
     double far = z > 0 ? 1 / (1 + pow(FAR / z, 8)) : 0, unlike = share_below(scale, margin);
     result->outlier_score[row] = (float)fmax(far, unlike);
-    if (far >= .5 || (unlike >= .5 && margin > scale->tail)) {
-        result->flags[row] |= RER_FLAG_OUTLIER;
-        result->summary.n_outliers++;
-    }
+    return far >= .5 || (unlike >= .5 && margin > scale->tail);
 }
 
-rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_error *error)
+enum { PIECE = 1024 }; /* rows that are judged at a time */
+
+typedef struct outlier_pass {
+    rer_result *result;
+    const float *margin;        /* [N] */
+    const outlier_scale *scale; /* NULL: too little to go by */
+} outlier_pass;
+
+static rer_status judge_piece(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)error;
+    const outlier_pass *pass = context;
+    rer_result *result = pass->result;
+    int64_t *found = scratch;
+    *found = 0;
+    for (int64_t row = item * PIECE; row < rer_min((item + 1) * PIECE, result->N); row++) {
+        if (pass->scale == NULL || (result->flags[row] & RER_FLAG_INVALID) != 0) {
+            result->outlier_score[row] = NAN;
+        } else if (judge_row(result, pass->scale, (double)pass->margin[row], row)) {
+            result->flags[row] |= RER_FLAG_OUTLIER;
+            (*found)++;
+        }
+    }
+    return RER_OK;
+}
+
+static rer_status count_piece(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)item, (void)error;
+    const outlier_pass *pass = context;
+    pass->result->summary.n_outliers += *(const int64_t *)scratch;
+    return RER_OK;
+}
+
+rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_pool *pool, rer_error *error)
 {
     outlier_scale scale = {0};
     float *work = NULL;
@@ -113,12 +145,17 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
     rer_room rooms[] = {RER_ROOM(work, SAMPLE), RER_ROOM(scale.removed, SAMPLE)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "outliers", error);
     bool known = status == RER_OK && set_scale(&scale, result, scores, work);
-    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
-        if (known && (result->flags[row] & RER_FLAG_INVALID) == 0)
-            judge_row(result, &scale, (double)scores->margin[row], row);
-        else
-            result->outlier_score[row] = NAN;
-    }
+    outlier_pass pass = {.result = result, .margin = scores->margin, .scale = known ? &scale : NULL};
+    rer_job job = {.stage = "judging",
+                   .from = .98,
+                   .to = 1,
+                   .items = (result->N + PIECE - 1) / PIECE,
+                   .scratch = sizeof(int64_t),
+                   .work = judge_piece,
+                   .commit = count_piece,
+                   .context = &pass};
+    if (status == RER_OK)
+        status = rer_pool_run(pool, &job, error);
     RER_FREE_ALL(scale.removed, work);
     return status;
 }

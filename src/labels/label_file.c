@@ -161,21 +161,6 @@ static void put_items(rer_writer *writer, const rer_array *array, const int64_t 
     RER_FREE_ALL(items, scratch, rows);
 }
 
-/* Characters of UTF-8 text as UCS-4; returns how many. `out` may be NULL. */
-static int64_t decode_utf8(const char *text, uint32_t *out)
-{
-    int64_t count = 0;
-    for (const unsigned char *at = (const unsigned char *)text; *at != 0; count++) {
-        int more = *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : *at >= 0xC0 ? 1 : 0;
-        uint32_t point = more == 0 ? *at : *at & (0x3FU >> more);
-        for (at++; more > 0; more--, at++)
-            point = point << 6 | (*at & 0x3FU);
-        if (out != NULL)
-            out[count] = point;
-    }
-    return count;
-}
-
 /* What a row's label becomes; NULL: none. */
 static const char *new_text(const relabelled *changed, int64_t row)
 {
@@ -190,16 +175,16 @@ static void put_texts_array(rer_writer *writer, const relabelled *changed)
     const rer_texts *texts = &changed->file->texts;
     int64_t N = texts->count, width = 1;
     for (int64_t row = 0; row < N; row++)
-        width = rer_max(width, decode_utf8(rer_text(texts, row), NULL));
+        width = rer_max(width, rer_utf8_decode(rer_text(texts, row), NULL));
     for (int64_t k = 0; k < changed->added->count; k++)
-        width = rer_max(width, decode_utf8(rer_text(changed->added, k), NULL));
+        width = rer_max(width, rer_utf8_decode(rer_text(changed->added, k), NULL));
     bool is_made = rer_writer_ok(writer, rer_allocate(&item, width, sizeof *item, "a label", writer->error));
     rer_put_npy_header(writer, 'U', width * (int64_t)sizeof *item, 1, &N);
     for (int64_t row = 0; is_made && row < N; row++) {
         memset(item, 0, (size_t)width * sizeof *item);
         const char *text = new_text(changed, row);
         if (text != NULL)
-            (void)decode_utf8(text, item);
+            (void)rer_utf8_decode(text, item);
         rer_put_bytes(writer, (const char *)item, width * (int64_t)sizeof *item);
     }
     free(item);

@@ -43,7 +43,8 @@ static void write_headline(char *text, size_t size, const rer_page *page)
     if (page->data->clusters > 0)
         write_cluster_headline(text, size, summary);
     else if (n == 0)
-        (void)snprintf(text, size, "%s rows without labels: each has a suggested one in samples.csv", all);
+        (void)snprintf(text, size, "%s rows without labels: each has a suggested one in %s", all,
+                       rer_samples_name(page->result));
     else if (count_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
     else if (isnan(summary->noise_low)) { /* another detector's estimate has no range */
@@ -179,7 +180,8 @@ static void put_notes(const rer_page *page)
 static void put_apply(const rer_page *page)
 {
     const rer_dataset *data = page->data;
-    bool is_ours = data->clusters > 0 || data->has_folder_labels; /* in no file but ours */
+    bool is_ours = (data->clusters > 0 || data->has_folder_labels) && /* in no file but ours */
+                   page->result->options.format == RER_FORMAT_CSV;
     const char *labels = is_ours ? "samples.csv:given_label" : data->labels.source;
     rer_writer *writer = page->writer;
     char *word = NULL;
@@ -241,11 +243,12 @@ static void put_suspects(const rer_page *page)
     if (summary->n_issues > ranked) {
         rer_put(writer, " <b>");
         rer_put_count(writer, summary->n_issues - ranked);
-        rer_put(writer, " more are flagged</b>: samples.csv has them (is_label_issue).");
+        rer_puts(writer, " more are flagged</b>: ", rer_samples_name(page->result), " has them (is_label_issue).");
+    } else if (ranked < summary->n_labelled && !page->gallery.is_all_worth) {
+        rer_puts(writer, " All samples are in ", rer_samples_name(page->result), ".");
     } else if (ranked < summary->n_labelled) {
         rer_put(writer,
-                !page->gallery.is_all_worth ? " All samples are in samples.csv."
-                : page->gallery.is_any_worth
+                page->gallery.is_any_worth
                     ? rer_page_say(page, " After them fewer than one label in 20 is wrong: a good place to stop.",
                                    " After them fewer than one in 20 does: a good place to stop.")
                     : " None of them is likely to be: they only show the least clear ones.");

@@ -256,7 +256,8 @@ static void put_outliers(const rer_page *page)
     if ((double)n > .02 * (double)page->result->N)
         rer_put(writer, " Up to 3 % of the samples are marked so wherever classes overlap: the order says more than "
                         "the number.");
-    rer_put(writer, n > page->gallery.n_outliers ? " All are in samples.csv (is_outlier)." : "");
+    if (n > page->gallery.n_outliers)
+        rer_puts(writer, " All are in ", rer_samples_name(page->result), " (is_outlier).");
     rer_put(writer, "</p>\n<div id=\"outliers\" class=\"strip\"></div>\n");
 }
 

@@ -1,4 +1,4 @@
-/* The files of an analysis: samples.csv, classes.csv, summary.json, report.html, and those of the details. */
+/* The files of an analysis: samples.csv or samples.npz, classes.csv, summary.json, report.html, and those of the details. */
 #pragma once
 
 #include "core/files.h"
@@ -16,7 +16,7 @@ typedef struct rer_result_files {
 } rer_result_files;
 
 /* Each puts one whole file of a rer_result_files. */
-rer_putter rer_put_samples, rer_put_classes, rer_put_duplicates;
+rer_putter rer_put_samples, rer_put_samples_npz, rer_put_classes, rer_put_duplicates;
 rer_putter rer_put_summary; /* last: it holds the time that the others took */
 rer_putter rer_put_report;
 

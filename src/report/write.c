@@ -1,6 +1,5 @@
 /* The files of a result, in one folder or one by one. */
 #include "report/report.h"
-
 #include "source/inputs.h"
 
 void rer_option_text(const rer_options *options, const char *name, char *text, int64_t size)
@@ -18,10 +17,11 @@ static void put_inputs(rer_writer *writer, const void *what, int which)
     rer_put(writer, ((const rer_result_files *)what)->data->opened);
 }
 
-enum { DETAILS = 1, SUBSETS = 2, DUPLICATES = 4, INPUTS = 8 };
+enum { DETAILS = 1, SUBSETS = 2, DUPLICATES = 4, INPUTS = 8, AS_TEXT = 16, AS_ARRAYS = 32 };
 
 static const rer_file all_files[] = {
-    {"samples.csv", rer_put_samples, 0, 0},
+    {"samples.csv", rer_put_samples, 0, AS_TEXT},
+    {"samples.npz", rer_put_samples_npz, 0, AS_ARRAYS},
     {"classes.csv", rer_put_classes, 0, 0},
     {"report.html", rer_put_report, 0, 0},
     {"class_details.csv", rer_put_portions, RER_BY_CLASS, DETAILS},
@@ -49,7 +49,8 @@ rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_da
                                .has = (result->details != NULL ? DETAILS : 0) |
                                       (rer_result_portion(result, RER_BY_SUBSET, 0) != NULL ? SUBSETS : 0) |
                                       (result->duplicate != NULL ? DUPLICATES : 0) |
-                                      (result->model != NULL && data->opened != NULL ? INPUTS : 0),
+                                      (result->model != NULL && data->opened != NULL ? INPUTS : 0) |
+                                      (result->options.format == RER_FORMAT_NPZ ? AS_ARRAYS : AS_TEXT),
                                .spreadsheet_safe = result->options.spreadsheet_safe};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
     return status == RER_OK ? rer_folder_stage(output, path, &folder, error) : status;

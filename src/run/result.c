@@ -242,10 +242,11 @@ static bool is_candidate(const rer_result *result, int64_t row)
     return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->logit[row]);
 }
 
-/* Unsigned numbers in the order of the floats that they stand for. */
+/* Unsigned numbers in the order of the floats that they stand for, 0 and -0 the same. */
 static uint32_t order_key(float value)
 {
     uint32_t bits;
+    value += 0;
     memcpy(&bits, &value, sizeof bits);
     return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
@@ -298,12 +299,14 @@ double rer_result_expected_wrong(const rer_result *result, int64_t count)
     return sum + (double)at_key * last;
 }
 
-/* Partial selection: a heap of the `count` most suspicious rows so far, then sorted in place. */
+/* Partial selection: a heap of the `count` most suspicious rows so far, then sorted in place. Only those that are tied
+ * for the last place come and go. */
 int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows)
 {
-    int64_t n = 0;
+    int64_t n = 0, at_key = 0;
+    uint32_t least = count > 0 ? key_of_place(result, count, &at_key) : 0;
     for (int64_t row = 0; row < result->N && count > 0; row++) {
-        if (!is_candidate(result, row))
+        if (!is_candidate(result, row) || order_key(result->logit[row]) < least)
             continue;
         if (n < count) {
             rows[n++] = row;

@@ -42,6 +42,12 @@ struct rer_result {
     struct rer_details *details; /* NULL: not asked for */
 };
 
+/* The file of its samples in a folder. */
+static inline const char *rer_samples_name(const rer_result *result)
+{
+    return result->options.format == RER_FORMAT_NPZ ? "samples.npz" : "samples.csv";
+}
+
 /* A result with room for N rows, nothing scored yet and no label given. */
 rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error);
 /* The classes' names from `texts` or, where that is NULL, from `names`. */

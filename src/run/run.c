@@ -103,10 +103,15 @@ rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normal
 rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error)
 {
-    int64_t D = run->D;
     block->first = item * RER_BLOCK;
-    block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
     block->count = rer_min(RER_BLOCK, run->N - block->first);
+    return rer_block_read_rows(block, run, normalizer, error);
+}
+
+rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
+{
+    int64_t D = run->D;
+    block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
     rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, block->reading, error);
     if (status != RER_OK)
         return status;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define ITEM 64  /* asking rows, or packs, of an item of work */
+#define ITEM 16  /* asking rows, or packs, of an item of work */
 #define ZERO 128 /* of a byte without a sign */
 
 /* Bounds hold for exact products, not for those rounded to floats: sums of D / 16 terms at most in each lane, terms that add
@@ -94,8 +94,8 @@ rer_status rer_coarse_make(rer_coarse_rows *coarse, const float *x, int64_t coun
     *coarse = (rer_coarse_rows){.D = D, .bytes = RER_COARSE_BYTES(D), .count = count};
     if (kernels->bounds == NULL || D > RER_COARSE_MOST)
         return RER_OK;
-    rer_room rooms[] = {RER_ROOM(coarse->asking, count * coarse->bytes),
-                        RER_ROOM(coarse->scale, count),
+    rer_room rooms[] = {RER_UNSET(coarse->asking, count * coarse->bytes),
+                        RER_UNSET(coarse->scale, count),
                         RER_ROOM(coarse->packed, rows * coarse->bytes),
                         RER_ROOM(coarse->start, rows),
                         RER_ROOM(coarse->unit, rows),

@@ -1,7 +1,8 @@
 /* The search, a stretch of rows at a time:
  *   1. witnesses, as many as there is room for, are read, centred and scaled to unit length (in parallel by blocks), and
- *      sorted by class. Who asks for a class is gone through once for each stretch that has rows of it: where classes
- *      are many, the rows are gone through in rounds, each for some of the classes;
+ *      sorted by class. Who asks for a class is gone through once for each stretch that has rows of it, and the more of
+ *      them it has the fewer turn out to be near only for a while: the rows are gone through in rounds, each for some of
+ *      the classes, which are read alone where that costs no more;
  *   2. class by class, products of its rows with the rows that ask for that class (in parallel by pieces of
  *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b. Where the processor is fast at it, only of those
  *      rows that are not known to be too far by their eight-bit likeness (coarse_rows.h).
@@ -18,13 +19,19 @@
 #include <math.h>
 #include <string.h>
 
-#define STRETCH_BYTES (48 << 20)
-/* Rows of a class that a stretch has at least, about. ImageNet's shape, processor seconds: 1 (one round) 39.3, 64 (three)
- * 37.0, 128 (six) 37.3. */
+/* Of a stretch: a quarter of all rows, in these limits. New pages cost more than rounds. */
+#define STRETCH_LEAST (8 << 20)
+#define STRETCH_MOST (48 << 20)
+/* Rows of a class that a stretch has at least, about: where rows are read one by one, and where each round reads all.
+ * ImageNet's shape, processor seconds of reading and comparing: 512 (21 rounds) 6.2, 1024 (42) 5.8, all 1,281 (53) 5.9;
+ * reading all in each round 64 (three) 10.3. 1,000,000 x 128 x 100: 820 (one round) 4.5, all 8,192 (11) 4.8. */
+#define AT_ONCE_ALONE 1024
 #define AT_ONCE 64
-#define LOADING .1 /* of the time of a stretch: reading its rows */
-#define MANY 128   /* rows of which the likeliest are worth looking for first */
-#define PIECE 32   /* asking rows of an item, and rows that they are compared with at a time */
+#define FEW 4 /* witnesses of a block are few, and read one by one, if it has more than so many times their number */
+#define LOADING .1  /* of the time of a stretch: reading its rows */
+#define MANY 128    /* rows of which the likeliest are worth looking for first */
+#define PLACES 8192 /* whose lists are emptied at a time */
+#define PIECE 32    /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
 typedef struct near_item {
@@ -39,7 +46,11 @@ typedef struct near_pass {
     int64_t *ask_start; /* [C + 1] of each class in ... */
     int64_t *asked;     /* ... query * slots + slot */
     float *bar;         /* and the products below which rows are too far for both lists of that place */
-    int32_t low, high;  /* classes of the round under way */
+    bool at_hand;       /* rows may be read one by one */
+    int64_t rounds;     /* over the rows, ... */
+    int32_t *round_of;  /* ... [C] of each class, */
+    int64_t round;      /* the one under way, */
+    uint16_t *found;    /* and [rounds, blocks] witnesses of each */
     int64_t room;       /* witnesses of a stretch */
     int64_t first, end; /* blocks of the stretch under way */
     int64_t *begin;     /* [end - first + 1] of each block's witnesses in ... */
@@ -77,49 +88,88 @@ bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int
     return rer_random_uniform(witnesses->seed, RER_RANDOM_WITNESS, place, 0) < (double)witnesses->share[class];
 }
 
-/* Of a class of this round that is asked for. */
-static bool is_witness(const near_pass *pass, int64_t row)
+/* The round that a row is a witness in, of a class that is asked for; -1: none. */
+static int64_t round_of(const near_pass *pass, int64_t row)
 {
     int32_t class = pass->run->given[row];
-    return class >= pass->low && class < pass->high && pass->ask_start[class] < pass->ask_start[class + 1] &&
-           rer_near_is_witness(pass->witnesses, pass->run, row);
+    bool asked = class >= 0 && pass->ask_start[class] < pass->ask_start[class + 1];
+    return asked && rer_near_is_witness(pass->witnesses, pass->run, row) ? pass->round_of[class] : -1;
+}
+
+/* Whether a row may be a witness of the round under way: the quick part of round_of. */
+static bool is_due(const near_pass *pass, int64_t row)
+{
+    int32_t class = pass->run->given[row];
+    return class >= 0 && pass->round_of[class] == pass->round && round_of(pass, row) >= 0;
+}
+
+/* The witnesses of a block, for each of the rounds. */
+static rer_status count_block(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)scratch, (void)error;
+    const near_pass *pass = context;
+    int64_t blocks = rer_run_blocks(pass->run);
+    for (int64_t row = item * RER_BLOCK; row < rer_min((item + 1) * RER_BLOCK, pass->run->N); row++) {
+        int64_t round = round_of(pass, row);
+        if (round >= 0)
+            pass->found[round * blocks + item]++;
+    }
+    return RER_OK;
 }
 
 /* Takes the blocks from `first` on whose witnesses there is room for. */
 static void begin_stretch(near_pass *pass)
 {
-    const rer_run *run = pass->run;
-    int64_t all = rer_run_blocks(run), item = 0;
+    int64_t all = rer_run_blocks(pass->run), item = 0;
+    const uint16_t *found = pass->found + pass->round * all + pass->first;
     pass->begin[0] = 0;
-    for (; pass->first + item < all; item++) {
-        int64_t row = (pass->first + item) * RER_BLOCK, end = rer_min(row + RER_BLOCK, run->N), count = 0;
-        for (; row < end; row++)
-            count += is_witness(pass, row);
-        if (pass->begin[item] + count > pass->room)
-            break;
-        pass->begin[item + 1] = pass->begin[item] + count;
-    }
+    for (; pass->first + item < all && pass->begin[item] + found[item] <= pass->room; item++)
+        pass->begin[item + 1] = pass->begin[item] + found[item];
     pass->end = pass->first + item;
 }
 
-static rer_status load_block(void *context, int64_t item, void *scratch, rer_error *error)
+static void keep_witness(const near_pass *pass, int64_t at, const rer_block *block, int64_t i)
+{
+    const rer_run *run = pass->run;
+    int64_t D = run->D, row = block->first + i;
+    pass->code[at] = rer_max(block->code[i], -1);
+    pass->row[at] = (int32_t)row;
+    pass->doubted[at] = pass->witnesses->doubted[row] != 0;
+    rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D, run->kernels);
+}
+
+/* One by one, each to the head of the block's rows. */
+static rer_status load_few(const near_pass *pass, rer_block *block, int64_t item, rer_error *error)
+{
+    const rer_run *run = pass->run;
+    int64_t at = pass->begin[item], end = pass->begin[item + 1];
+    rer_status status = RER_OK;
+    for (int64_t row = (pass->first + item) * RER_BLOCK; status == RER_OK && at < end; row++)
+        if (is_due(pass, row)) {
+            block->first = row;
+            block->count = 1;
+            status = rer_block_read_rows(block, run, pass->witnesses->normalizer, error);
+            if (status == RER_OK)
+                keep_witness(pass, at++, block, 0);
+        }
+    return status;
+}
+
+static rer_status load_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const near_pass *pass = context;
     const rer_run *run = pass->run;
-    int64_t D = run->D, at = pass->begin[item];
-    rer_block *block = scratch;
-    if (at == pass->begin[item + 1])
+    int64_t at = pass->begin[item], count = pass->begin[item + 1] - at;
+    rer_scratch scratch = rer_pool_scratch(run->pool, memory);
+    rer_block block = rer_block_take(run, &scratch);
+    if (count == 0)
         return RER_OK;
-    rer_status status = rer_block_load(block, run, pass->witnesses->normalizer, pass->first + item, error);
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
-        if (!is_witness(pass, block->first + i))
-            continue;
-        pass->code[at] = rer_max(block->code[i], -1);
-        pass->row[at] = (int32_t)(block->first + i);
-        pass->doubted[at] = pass->witnesses->doubted[block->first + i] != 0;
-        rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D, run->kernels);
-        at++;
-    }
+    if (pass->at_hand && FEW * count < RER_BLOCK)
+        return load_few(pass, &block, item, error);
+    rer_status status = rer_block_read(&block, run, pass->witnesses->normalizer, pass->first + item, error);
+    for (int64_t i = 0; status == RER_OK && i < block.count; i++)
+        if (is_due(pass, block.first + i))
+            keep_witness(pass, at++, &block, i);
     return status;
 }
 
@@ -381,13 +431,15 @@ void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, i
 
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
 {
-    int64_t C = pass->run->C, D = pass->run->D, rows = pass->room;
+    int64_t C = pass->run->C, D = pass->run->D, rows = pass->room, blocks = rer_run_blocks(pass->run);
     rer_room rooms[] = {
+        RER_ROOM(pass->round_of, C),
+        RER_ROOM(pass->found, pass->rounds * blocks),
         RER_ROOM(pass->ask_start, C + 1),
-        RER_ROOM(pass->asked, pass->near->count * pass->near->slots),
-        RER_ROOM(pass->bar, pass->near->count * pass->near->slots),
-        RER_ROOM(pass->begin, rer_run_blocks(pass->run) + 1),
-        RER_ROOM(pass->x, rows * D),
+        RER_UNSET(pass->asked, pass->near->count * pass->near->slots),
+        RER_UNSET(pass->bar, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->begin, blocks + 1),
+        RER_UNSET(pass->x, rows * D),
         RER_ROOM(pass->row, rows),
         RER_ROOM(pass->doubted, rows),
         RER_ROOM(pass->code, rows),
@@ -397,19 +449,36 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
     return rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
 }
 
-/* The rows once more for each of the rounds that let a stretch have enough of each class. */
+/* As many as let a stretch have enough rows of its classes. */
+static int64_t rounds_of(const near_pass *pass)
+{
+    int64_t C = pass->run->C, stretches = (pass->run->N + pass->room - 1) / pass->room;
+    int64_t rows = pass->at_hand ? AT_ONCE_ALONE : AT_ONCE, enough = (C * rows + pass->room - 1) / pass->room;
+    return rer_max(1, rer_min(rer_min(stretches, C), enough));
+}
+
+static rer_status count_witnesses(near_pass *pass, rer_error *error)
+{
+    int64_t C = pass->run->C;
+    for (int64_t c = 0; c < C; c++)
+        pass->round_of[c] = (int32_t)(c * pass->rounds / C);
+    rer_job job = {.stage = "looking again",
+                   .from = .8,
+                   .to = .8,
+                   .items = rer_run_blocks(pass->run),
+                   .work = count_block,
+                   .context = pass};
+    return rer_pool_run(pass->run->pool, &job, error);
+}
+
 static rer_status search_rounds(near_pass *pass, rer_error *error)
 {
-    const rer_run *run = pass->run;
-    int64_t all = rer_run_blocks(run), stretches = (run->N + pass->room - 1) / pass->room;
-    int64_t rounds = rer_max(1, rer_min(stretches, ((int64_t)run->C * AT_ONCE + pass->room - 1) / pass->room));
-    double span = .15 / (double)(all * rounds);
-    rer_status status = RER_OK;
-    for (int64_t round = 0; status == RER_OK && round < rounds; round++) {
-        pass->low = (int32_t)(run->C * round / rounds);
-        pass->high = (int32_t)(run->C * (round + 1) / rounds);
+    int64_t all = rer_run_blocks(pass->run);
+    double span = .15 / (double)(all * pass->rounds);
+    rer_status status = count_witnesses(pass, error);
+    for (pass->round = 0; status == RER_OK && pass->round < pass->rounds; pass->round++) {
+        double done = .8 + span * (double)(all * pass->round);
         for (pass->first = 0; status == RER_OK && pass->first < all; pass->first = pass->end) {
-            double done = .8 + span * (double)(all * round);
             begin_stretch(pass);
             status = search_stretch(pass, done + span * (double)pass->first, done + span * (double)pass->end, error);
         }
@@ -419,9 +488,12 @@ static rer_status search_rounds(near_pass *pass, rer_error *error)
 
 rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
-    int64_t all = rer_run_blocks(run), fit = STRETCH_BYTES / (RER_BLOCK * run->D * (int64_t)sizeof(float));
+    int64_t all = rer_run_blocks(run), block = RER_BLOCK * run->D * (int64_t)sizeof(float);
+    int64_t fit = rer_max(STRETCH_LEAST, rer_min(STRETCH_MOST, all * block / 4)) / block;
     int64_t room = rer_min(all, rer_max(1, fit)) * RER_BLOCK;
-    near_pass pass = {.near = near, .witnesses = witnesses, .run = run, .room = room};
+    near_pass pass = {
+        .near = near, .witnesses = witnesses, .run = run, .room = room, .at_hand = rer_dataset_is_at_hand(run->data)};
+    pass.rounds = rounds_of(&pass);
     rer_status status = allocate_pass(&pass, error);
     if (status == RER_OK)
         status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.room, run, .8, error);
@@ -431,29 +503,36 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
         pass.bar[i] = -INFINITY;
     if (status == RER_OK)
         status = search_rounds(&pass, error);
-    free(pass.ask_start);
-    free(pass.asked);
-    free(pass.bar);
-    free(pass.begin);
-    free(pass.x);
-    free(pass.row);
-    free(pass.doubted);
-    free(pass.code);
-    free(pass.start);
-    free(pass.order);
-    free(pass.items);
+    RER_FREE_ALL(pass.round_of, pass.found, pass.ask_start, pass.asked, pass.bar, pass.begin, pass.x, pass.row,
+                 pass.doubted, pass.code, pass.start, pass.order, pass.items);
     rer_coarse_free(&pass.coarse);
     return status;
+}
+
+/* The lists of some places, empty: the first to touch their pages. */
+static rer_status clear_lists(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)scratch, (void)error;
+    const rer_near *near = context;
+    int64_t first = item * PLACES, end = rer_min(first + PLACES, near->count * near->slots);
+    for (int64_t i = first * RER_NEAR_KEPT; i < end * RER_NEAR_KEPT; i++)
+        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
+    for (int64_t i = first * RER_NEAR; i < end * RER_NEAR; i++)
+        near->trusted[i] = INFINITY;
+    return RER_OK;
 }
 
 rer_status rer_near_search(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     int64_t places = near->count * near->slots;
-    for (int64_t i = 0; i < places * RER_NEAR_KEPT; i++)
-        near->list[i] = (rer_neighbor){INFINITY, INT32_MAX};
-    for (int64_t i = 0; i < places * RER_NEAR; i++)
-        near->trusted[i] = INFINITY;
-    return run->passes->near(near, witnesses, run, error);
+    rer_job clear = {.stage = "looking again",
+                     .from = .8,
+                     .to = .8,
+                     .items = (places + PLACES - 1) / PLACES,
+                     .work = clear_lists,
+                     .context = near};
+    rer_status status = rer_pool_run(run->pool, &clear, error);
+    return status == RER_OK ? run->passes->near(near, witnesses, run, error) : status;
 }
 
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted)
@@ -471,7 +550,7 @@ void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trust
 rer_status rer_near_make_lists(rer_near *near, rer_error *error)
 {
     int64_t places = near->count * near->slots;
-    rer_room rooms[] = {RER_ROOM(near->list, places * RER_NEAR_KEPT), RER_ROOM(near->trusted, places * RER_NEAR)};
+    rer_room rooms[] = {RER_UNSET(near->list, places * RER_NEAR_KEPT), RER_UNSET(near->trusted, places * RER_NEAR)};
     return rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
 }
 
@@ -481,7 +560,7 @@ rer_status rer_near_make(rer_near *near, int64_t count, int32_t slots, int64_t D
     int64_t places = count * slots, values = 0;
     if (!rer_product(count, D, &values))
         return rer_fail(error, RER_SYSTEM, "%lld features are too many", (long long)D);
-    rer_room rooms[] = {RER_ROOM(made.row, count), RER_ROOM(made.x, values), RER_ROOM(made.class, places)};
+    rer_room rooms[] = {RER_UNSET(made.row, count), RER_UNSET(made.x, values), RER_UNSET(made.class, places)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to look at", error);
     if (status == RER_OK)
         status = rer_near_make_lists(&made, error);

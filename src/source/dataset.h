@@ -62,6 +62,9 @@ static inline bool rer_dataset_is_apart(const rer_dataset *data)
 
 /* Bytes of scratch that rer_dataset_rows_read needs for `count` rows. */
 int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count);
+/* Whether single rows are read about as quickly as many together: they are in memory, or in a file that stays there once
+ * it was read. */
+bool rer_dataset_is_at_hand(const rer_dataset *data);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error);

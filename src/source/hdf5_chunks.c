@@ -195,9 +195,8 @@ static void start_band(rer_h5 *h5, band *b, int64_t largest)
         b->array_step[i] = last ? b->item : b->array_step[i + 1] * set->array->shape[i + 1];
     }
     b->d.room = rer_max(largest, b->chunks->bytes) + 4 * RER_H5_FILTERS_MAX;
-    rer_room rooms[] = {RER_ROOM(b->d.from, b->d.room),
-                        RER_ROOM(b->d.to, b->d.room),
-                        {&b->rows, rer_min(set->chunk[0], set->array->shape[0]), b->array_step[0]}};
+    rer_room rooms[] = {RER_ROOM(b->d.from, b->d.room), RER_ROOM(b->d.to, b->d.room),
+                        RER_ROOM_OF(b->rows, rer_min(set->chunk[0], set->array->shape[0]), b->array_step[0], false)};
     if (h5->status == RER_OK)
         h5->status = rer_allocate_all(rooms, RER_COUNT(rooms), "chunks of an HDF5 data set", h5->error);
 }

@@ -2,6 +2,8 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
+#include <unistd.h>
+
 int64_t rer_dataset_rows(const rer_dataset *data)
 {
     return data->N;
@@ -46,6 +48,13 @@ int64_t rer_dataset_scratch(const rer_dataset *data, int64_t count)
 {
     int64_t rows = align(count * rer_array_row_bytes(&data->features));
     return data->hog ? 2 * rows + rer_hog_scratch(&data->plan) : rows;
+}
+
+bool rer_dataset_is_at_hand(const rer_dataset *data)
+{
+    const rer_array *array = &data->features;
+    int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    return array->data != NULL || (!array->fortran && data->N * rer_array_row_bytes(array) < memory / 2);
 }
 
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import unittest
+import zipfile
 
 import jsonschema
 import numpy as np
@@ -35,6 +36,45 @@ class Outputs(CliCase):
             "outlier_score", "is_outlier", "nearest_rows"])
         self.assertEqual(list(self.classes()[0]), [
             "label", "n", "chi", "noise_rate", "n_issues", "most_confused_with", "own_error"])
+
+    def test_npz(self):
+        """samples.npz against samples.csv of the same run: with ids, rows without label and invalid ones."""
+        X, y = clusters(n=300, planted=9)
+        X[17, 3] = np.nan
+        names = np.array(["a", "b\u00e4\U0001F600", "c, d"])[y]
+        self.save("X.npy", X)
+        self.save("y.txt", "".join(f'"{"" if i == 23 else name}"\n' for i, name in enumerate(names)))
+        self.save("ids.txt", "".join(f"\u00e9{i}\n" for i in range(300)))
+        run = ("analyze", "X.npy", "y.txt", "--ids", "ids.txt", "--drop-invalid", "--out")
+        self.rer(*run, "out")
+        done = self.rer(*run, "arrays", "--format", "npz", "--threads", "3")
+        self.assertIn("samples.npz", done.out)
+        self.assertNotIn("samples.csv", done.out)
+        self.assertEqual(sorted(os.listdir(self.path("arrays"))),
+                         sorted(name.replace("samples.csv", "samples.npz") for name in os.listdir(self.path("out"))))
+        rows = self.samples()
+        with zipfile.ZipFile(self.path("arrays", "samples.npz")) as archive:
+            self.assertIsNone(archive.testzip())
+        arrays = np.load(self.path("arrays", "samples.npz"))
+        self.assertEqual(set(arrays.files), {*rows[0], "class_label"})
+        for name in ("rer", "mistakenness", "label_score", "own_error", "best_other_error", "suggestion_probability",
+                     "outlier_score"):
+            self.assertEqual(arrays[name].dtype, np.float32)
+            np.testing.assert_array_equal(arrays[name], column(rows, name).astype(np.float32), name)
+        for name in ("given_label", "predicted_label", "suggested_label"):
+            texts = np.append(arrays["class_label"], "")[arrays[name]]
+            self.assertEqual(texts.tolist(), [row[name] for row in rows], name)
+        for name in ("is_label_issue", "is_outlier"):
+            self.assertEqual(arrays[name].tolist(), [row[name] == "true" for row in rows], name)
+        self.assertEqual(arrays["id"].tolist(), [row["id"] for row in rows])
+        self.assertEqual(arrays["index"].tolist(), list(range(300)))
+        self.assertEqual([" ".join(str(other) for other in near if other >= 0) for near in arrays["nearest_rows"]],
+                         [row["nearest_rows"] for row in rows if row["is_label_issue"] == "true"])
+        self.assertGreater(arrays["is_label_issue"].sum(), 5)
+        for words in (("compare", "out", "arrays"), ("apply", "y.txt", "arrays", "--auto", ".9", "--out", "z.txt")):
+            done = self.rer(*words, code=1)
+            self.assertIn("samples.npz", done.err)
+            self.assertIn("--format npz", done.err)
 
     def test_json(self):
         X, y = self.save_clusters(planted=5)

@@ -360,10 +360,12 @@ static void fail_each(whole_job *job, int step)
 }
 
 /* The steps after `last` take longer and are run once. */
-static void run_job(const made_settings *settings, const char *normalize, int32_t threads, job_step *last)
+static void run_job(const made_settings *settings, const char *normalize, const char *format, int32_t threads,
+                    job_step *last)
 {
     whole_job job = {.made = made_data_make(settings), .options = rer_options_default()};
     assert_int_equal(rer_options_set(&job.options, "normalize", normalize, NULL), RER_OK);
+    assert_int_equal(rer_options_set(&job.options, "format", format, NULL), RER_OK);
     job.options.threads = threads;
     live_count = 0;
     for (int step = 0; step == 0 || (step < STEPS && steps[step - 1].run != last); step++)
@@ -377,7 +379,8 @@ static void run_job(const made_settings *settings, const char *normalize, int32_
     if (live_count != 0)
         fail_msg("%d allocations are leaked by a job that went well", live_count);
     made_data_free(&job.made);
-    static const char *const outputs[] = {"samples.csv", "classes.csv", "summary.json", "report.html", "manifest.json"};
+    const char *const outputs[] = {strcmp(format, "npz") == 0 ? "samples.npz" : "samples.csv", "classes.csv",
+                                   "summary.json", "report.html", "manifest.json"};
     for (int i = 0; i < 5; i++) {
         char path[600];
         (void)snprintf(path, sizeof path, "%s/%s", file_path("out"), outputs[i]);
@@ -395,15 +398,15 @@ static const made_settings wide = {.N = 20, .D = 30, .C = 3, .seed = 3}; /* scor
 static void test_one_thread(void **state)
 {
     (void)state;
-    run_job(&few, "whiten", 1, score);
-    run_job(&few, "minmax", 1, score);
-    run_job(&wide, "whiten", 1, score);
+    run_job(&few, "whiten", "csv", 1, score);
+    run_job(&few, "minmax", "npz", 1, score);
+    run_job(&wide, "whiten", "csv", 1, score);
 }
 
 static void test_three_threads(void **state)
 {
     (void)state;
-    run_job(&few, "whiten", 3, detail);
+    run_job(&few, "whiten", "csv", 3, detail);
 }
 
 int main(void)

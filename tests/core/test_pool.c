@@ -205,6 +205,72 @@ static void test_failing_commit(void **state)
     }
 }
 
+/* ---- lanes -------------------------------------------------------------------------------- */
+
+typedef struct lane_log {
+    work_log *log;
+    int64_t added[RER_LANES][ITEMS], count[RER_LANES]; /* items of each lane in their order */
+    atomic_int inside[RER_LANES], overlaps;
+    atomic_int lanes_inside, most_lanes; /* lanes at work at the same time */
+} lane_log;
+
+static rer_status work_for_lanes(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    lane_log *lanes = context;
+    return work(lanes->log, item, scratch, error);
+}
+
+static void add_to_lane(void *context, int64_t item, int lane, void *scratch)
+{
+    lane_log *lanes = context;
+    int inside = ++lanes->lanes_inside;
+    for (int most = lanes->most_lanes;
+         inside > most && !atomic_compare_exchange_weak(&lanes->most_lanes, &most, inside);)
+        ;
+    lanes->overlaps += lanes->inside[lane]++ != 0 || *(int64_t *)scratch != item * item;
+    pause_for(50);
+    lanes->added[lane][lanes->count[lane]++] = item;
+    lanes->inside[lane]--;
+    lanes->lanes_inside--;
+}
+
+/* Runs ITEMS items in lanes; each lane has had the items below `count` in their order, none twice. */
+static lane_log *run_lanes(int32_t threads, int64_t failing, rer_status expected)
+{
+    lane_log *lanes = calloc(1, sizeof *lanes);
+    assert_non_null(lanes);
+    rer_error error = {0};
+    rer_pool *pool = open_pool(threads, 0, NULL);
+    lanes->log = start_log(ITEMS);
+    lanes->log->fail_work[0] = lanes->log->slow = failing;
+    rer_job job = job_of(lanes->log);
+    job.work = work_for_lanes;
+    job.commit = NULL;
+    job.add = add_to_lane;
+    job.context = lanes;
+    assert_int_equal(rer_pool_run(pool, &job, &error), expected);
+    rer_pool_close(pool);
+    assert_int_equal(lanes->overlaps, 0);
+    for (int lane = 0; lane < RER_LANES; lane++) {
+        assert_int_equal(lanes->count[lane], failing < 0 ? ITEMS : failing);
+        for (int64_t i = 0; i < lanes->count[lane]; i++)
+            assert_int_equal(lanes->added[lane][i], i);
+    }
+    free(lanes->log);
+    return lanes;
+}
+
+static void test_lanes(void **state)
+{
+    (void)state;
+    for (int32_t threads = 1; threads <= THREADS_MOST; threads++) {
+        lane_log *lanes = run_lanes(threads, -1, RER_OK);
+        assert_true(threads == 1 ? lanes->most_lanes == 1 : lanes->most_lanes > 1);
+        free(lanes);
+        free(run_lanes(threads, 9, RER_BAD_INPUT));
+    }
+}
+
 /* ---- memory ------------------------------------------------------------------------------- */
 
 static void test_memory_cap(void **state)
@@ -410,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_failure_without_commit),
         cmocka_unit_test(test_lowest_failure),
         cmocka_unit_test(test_failing_commit),
+        cmocka_unit_test(test_lanes),
         cmocka_unit_test(test_memory_cap),
         cmocka_unit_test(test_scratch_is_private),
         cmocka_unit_test(test_overrun_ends_the_program),

@@ -59,7 +59,9 @@ int main(int argc, char **argv)
     result->given = read_file(argv[4], N * (int64_t)sizeof(int32_t));
     float *errors = read_file(argv[3], N * C * (int64_t)sizeof(float));
     rer_findings findings = {.sums = reduce(result, errors)};
-    if (rer_judge(result, &findings, &error) != RER_OK) {
+    rer_pool *pool = NULL;
+    if (rer_pool_open(&pool, &(rer_pool_settings){.threads = 1}, &error) != RER_OK ||
+        rer_judge(result, &findings, pool, &error) != RER_OK) {
         (void)fprintf(stderr, "%s\n", error.message);
         return 1;
     }
@@ -69,6 +71,7 @@ int main(int argc, char **argv)
     for (int64_t i = 0; i < N; i++)
         printf("%a\n", rer_sample_of(result, i).chi);
     free(errors);
+    rer_pool_close(pool);
     rer_result_free(result);
     return 0;
 }

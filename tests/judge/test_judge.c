@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
-#define ROWS 400
+#define ROWS 2400 /* several pieces of the sums */
+#define UNLABELLED (ROWS / 20)
+#define INVALID (ROWS / 100)
 #define CLASSES 6
 
 static void *zeros(int64_t count, size_t size)
@@ -92,6 +94,15 @@ static double mistakenness(const rer_result *result, int64_t i)
     return 1 / (1 + exp(-4 * (own * own - other * other)) * .9 * (CLASSES - 1) / .1);
 }
 
+static rer_status judge_with(rer_result *result, const rer_findings *findings, rer_error *error)
+{
+    rer_pool *pool = NULL;
+    assert_int_equal(rer_pool_open(&pool, &(rer_pool_settings){.threads = 3}, NULL), RER_OK);
+    rer_status status = rer_judge(result, findings, pool, error);
+    rer_pool_close(pool);
+    return status;
+}
+
 static rer_result *judge(const char *option, const char *value)
 {
     rer_result *result = make_result();
@@ -99,7 +110,7 @@ static rer_result *judge(const char *option, const char *value)
     rer_findings findings = {.sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25}};
     if (option != NULL)
         assert_int_equal(rer_options_set(&result->options, option, value, &error), RER_OK);
-    if (rer_judge(result, &findings, &error) != RER_OK)
+    if (judge_with(result, &findings, &error) != RER_OK)
         fail_msg("%s", error.message);
     return result;
 }
@@ -111,9 +122,9 @@ static void test_summary(void **state)
     (void)state;
     rer_result *result = judge(NULL, NULL);
     const rer_summary *summary = &result->summary;
-    assert_int_equal(summary->n_labelled, ROWS - 20 - 4);
-    assert_int_equal(summary->n_unlabelled, 20);
-    assert_int_equal(summary->n_invalid, 4);
+    assert_int_equal(summary->n_labelled, ROWS - UNLABELLED - INVALID);
+    assert_int_equal(summary->n_unlabelled, UNLABELLED);
+    assert_int_equal(summary->n_invalid, INVALID);
     assert_int_equal(summary->n_singletons, 1);
     assert_near("chi0", summary->chi0, .8);
     assert_near("chi_rand", summary->chi_rand, .7);
@@ -162,13 +173,13 @@ static void test_noise_rate(void **state)
     rer_result_free(result);
     result = make_result();
     result->model->reconstructor = rer_reconstructor_named("published");
-    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
+    assert_int_equal(judge_with(result, &findings, NULL), RER_OK);
     check_noise_rate(result);
     rer_result_free(result);
     result = make_result();
     rer_model *model = result->model;
     result->model = NULL;
-    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
+    assert_int_equal(judge_with(result, &findings, NULL), RER_OK);
     check_noise_rate(result);
     rer_result_free(result);
     rer_model_free(model);
@@ -182,7 +193,7 @@ static void test_nothing_judged(void **state)
     rer_findings findings = {0};
     for (int64_t i = 0; i < ROWS; i++)
         result->own[i] = result->logit[i] = NAN;
-    assert_int_equal(rer_judge(result, &findings, NULL), RER_OK);
+    assert_int_equal(judge_with(result, &findings, NULL), RER_OK);
     const rer_summary *summary = &result->summary;
     assert_true(isnan(summary->noise_rate) && isnan(summary->noise_low) && isnan(summary->noise_high));
     assert_int_equal(summary->n_issues, 0);
@@ -364,7 +375,7 @@ static void test_thresholds(void **state)
     rer_result_free(result);
     result = judge("threshold", ".03");
     assert_flags_are(result, above_small);
-    assert_true(result->summary.n_issues > 20 && result->summary.n_issues < 200);
+    assert_true(result->summary.n_issues > ROWS / 20 && result->summary.n_issues < ROWS / 2);
     rer_result_free(result);
     result = judge("threshold", "paper");
     assert_flags_are(result, above_paper);
@@ -397,15 +408,15 @@ static void assert_budget(const char *budget, int64_t count)
 static void test_budget(void **state)
 {
     (void)state;
-    int64_t judged = ROWS - 20 - 4 - 1;
+    int64_t judged = ROWS - UNLABELLED - INVALID - 1;
     assert_budget("0", 0);
     assert_budget("1", 1);
     assert_budget("57", 57);
     assert_budget("100", 100);
-    assert_budget("375", judged);
+    assert_budget("2255", judged);
     assert_budget("100000", judged);
-    assert_budget("10%", 38); /* of the 376 labelled rows: 37.6 */
-    assert_budget("0.1%", 0);
+    assert_budget("10%", 226); /* of the 2,256 labelled rows: 225.6 */
+    assert_budget("0.02%", 0);
     assert_budget("100%", judged);
 }
 
@@ -438,7 +449,7 @@ static void test_expected_wrong(void **state)
     rer_result *result = judge("budget", "57");
     int64_t rows[ROWS], found = rer_result_suspects(result, ROWS, rows);
     double sum = 0;
-    assert_int_equal(found, ROWS - 20 - 4 - 1);
+    assert_int_equal(found, ROWS - UNLABELLED - INVALID - 1);
     assert_near("none", rer_result_expected_wrong(result, -1), 0);
     for (int64_t i = 0; i < found; i++) {
         assert_near("expected_wrong", rer_result_expected_wrong(result, i), sum);
@@ -457,7 +468,7 @@ static void test_notes(void **state)
     rer_result *result = judge(NULL, NULL);
     assert_non_null(strstr(rer_result_note(result, 0), "'fox'"));
     assert_non_null(strstr(rer_result_note(result, 1), "4 rows"));
-    assert_non_null(strstr(rer_result_note(result, 2), "20 rows"));
+    assert_non_null(strstr(rer_result_note(result, 2), "120 rows"));
     assert_null(rer_result_note(result, 3));
     rer_result_free(result);
 }

@@ -132,8 +132,8 @@ def test_load_result_of_the_command(tmp_path):
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", names)
     (tmp_path / "ids").write_text("".join(f"+{i}\n" for i in range(300)), encoding="utf-8")
-    for safe in ([], ["--spreadsheet-safe"]):
-        subprocess.run([COMMAND, "analyze", tmp_path / "X.npy", tmp_path / "y.npy", "--ids", tmp_path / "ids", *safe,
+    for how in (["--format", "npz"], [], ["--spreadsheet-safe"]):
+        subprocess.run([COMMAND, "analyze", tmp_path / "X.npy", tmp_path / "y.npy", "--ids", tmp_path / "ids", *how,
                         "--out", tmp_path / "out", "--quiet"], check=True, timeout=1800)
         expected = rer.analyze(X, names, ids=[f"+{i}" for i in range(300)])
         check_same(rer.load_result(tmp_path / "out"), expected, "f4")

@@ -17,7 +17,7 @@ TABLE = table("analyze")
 # A value for each option that is not its default, as Python writes it.
 OTHER = {
     "reconstructor": "subspace", "normalize": "unit", "shrinkage": 0.25, "threshold": 0.75, "probability": "density", "budget": "5%",
-    "features": "raw", "drop_invalid": True, "strict": True, "spreadsheet_safe": True, "details": True, "threads": 1, "memory": "300M", "device": "auto", "device_memory": "1G", "seed": 11, "folds": 3, "rank": 2,
+    "features": "raw", "drop_invalid": True, "strict": True, "format": "npz", "spreadsheet_safe": True, "details": True, "threads": 1, "memory": "300M", "device": "auto", "device_memory": "1G", "seed": 11, "folds": 3, "rank": 2,
     "fit_fraction": 0.5, "fit_samples": 40, "components": 3, "hidden": [16, 8], "dropout": 0.1,
     "regularization": 1e-5, "loss_weight": 10.0, "batch": 32, "neighbors": 10, "metric": "cosine",
     "learning_rate": 0.01, "repulsion": 0.5, "spread": 1.0, "min_dist": 0.1, "a": 1.5, "b": 0.9, "epochs": 5,

@@ -302,7 +302,7 @@ static void test_without_coarse_rows(void **state)
     }
 }
 
-/* Wide rows are read in many stretches, and for half of the classes at a time, with the same lists. */
+/* Wide rows are read in many stretches, and for a third of the classes at a time, some one by one, with the same lists. */
 static void test_stretches(void **state)
 {
     (void)state;

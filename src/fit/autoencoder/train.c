@@ -169,7 +169,7 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
         RER_ROOM(self->met, n),
         RER_ROOM(self->shuffled, RER_NEGATIVES * B),
         RER_ROOM(self->negatives, RER_NEGATIVES * B),
-        {&self->scratch, self->scratch_bytes, 1},
+        RER_ROOM_OF(self->scratch, self->scratch_bytes, 1, false),
     };
     return rer_allocate_all(rooms, RER_COUNT(rooms), "a network and its batch", error);
 }

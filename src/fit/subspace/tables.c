@@ -55,10 +55,10 @@ static rer_status allocate_tables(rer_subspace *subspace, bool pairs, rer_error 
 {
     int64_t C = subspace->C, rank = subspace->rank, real = (int64_t)rer_subspace_real(subspace)->size;
     bool in_double = rer_centroid_of(subspace->metric)->in_double;
-    rer_room rooms[] = {{&subspace->center_norm, C, real},
-                        {&subspace->lift, rank * C, real},
-                        {&subspace->pair_norm, (C + 1) * C, real},
-                        {&subspace->pair_shift, rank * (C + 1), C * real}};
+    rer_room rooms[] = {RER_ROOM_OF(subspace->center_norm, C, real, false),
+                        RER_ROOM_OF(subspace->lift, rank * C, real, false),
+                        RER_ROOM_OF(subspace->pair_norm, (C + 1) * C, real, false),
+                        RER_ROOM_OF(subspace->pair_shift, rank * (C + 1), C * real, false)};
     rer_status status = rer_allocate_all(rooms, pairs ? 4 : 2, "tables of the subspaces", error);
     if (in_double)
         subspace->center_real = subspace->center;
