@@ -24,7 +24,9 @@ bool rer_backend_enter(void)
     return pthread_once(&once, use_one_thread) == 0;
 }
 
-void rer_backend_leave(void) {}
+void rer_backend_leave(void)
+{
+}
 
 #else
 
