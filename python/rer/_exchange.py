@@ -10,7 +10,7 @@ from rer._arrays import Array
 _DTYPES = {"F32": "f4", "F64": "f8", "I32": "i4", "I64": "i8", "U8": "u1"}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ASKING = ("row", "x", "class")  # [rows that ask, ...] of a search for near rows
-_ANSWERED = 10 * 16 + 3 * 4  # bytes of the answer for a row and a class: RER_NEAR_KEPT neighbours, RER_NEAR distances
+_ANSWERED = 10 * 8 + 3 * 4  # bytes of the answer for a row and a class: RER_NEAR_KEPT neighbours, RER_NEAR distances
 
 
 def _read(message: bytes) -> tuple[dict[str, str], dict[str, Array]]:
