@@ -48,7 +48,7 @@ static rer_status read_humans(human_labels *humans, const cli_arguments *argumen
 /* ---- what people see --------------------------------------------------------------------- */
 
 /* The one with the highest mean AUROC in a cell, among all but `without`; -1: none. */
-enum { NOISE_MAX = 16, OTHER_COLUMNS = 53, MEAN_COLUMNS = 11, METRIC_COLUMNS = 8 };
+enum { NOISE_MAX = 16, OTHER_COLUMNS = 54, MEAN_COLUMNS = 11, METRIC_COLUMNS = 8 };
 
 static int best_detector(const rer_bench *bench, int cell, int without)
 {

@@ -38,6 +38,7 @@ typedef struct cli_command {
     const char *choices; /* what its arguments may be; NULL: files */
     int files_min, files_max;
     const char *results;                        /* whose folder --out names; NULL: it names a file */
+    const char *const *beside;                  /* endings of what is written beside --out X.npy, up to a NULL */
     const char *const *refused;                 /* options that are not this command's, up to a NULL */
     const char *const *accepted;                /* or the only ones that are */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
@@ -135,6 +136,8 @@ void say_to(char *out, size_t size, const char *format, ...) __attribute__((form
 void say_lines(const char *text); /* JSON, which stays the same JSON */
 /* The same to standard error, after "rer: ", as a line. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What was said is read from now on; whether it can be. */
+bool flush_output(void);
 /* The exit code of a program that has said all: another one where standard output was lost. */
 int end_output(int code);
 

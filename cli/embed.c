@@ -81,6 +81,8 @@ static const char *const accepted[] = {
     "std",     "output", "descriptor",       "dtype", "classes", "template",      "strict",
     "threads", "memory", "spreadsheet-safe", "quiet", "color",   "help",          NULL};
 
+static const char *const beside[] = {"_ids.csv", "_labels.csv", "_skipped.csv", "_classes.npy", NULL};
+
 const cli_command embed_command = {
     .name = "embed",
     .usage = "PHOTOS|TEXTS [--model DIR] --out X.npy [options]",
@@ -89,6 +91,7 @@ const cli_command embed_command = {
                  "rer analyze X.npy X_labels.csv:label --ids X_ids.csv --images photos/"},
     .files_min = 1,
     .files_max = 1,
+    .beside = beside,
     .accepted = accepted,
     .run = run,
 };

@@ -2,8 +2,10 @@
  * the same where device and inode are; links are seen through. */
 #include "cli.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@ enum { PLACES_MAX = FILES_MAX + LIST_MAX + 16, NAME_MOST = 256 };
 typedef struct place {
     const char *option, *path; /* as the user wrote them; option NULL: an argument */
     bool exists, is_results;   /* is_results: a folder that is replaced as a whole */
+    bool is_beside;            /* not `path` itself, but what is written beside it */
     struct stat file, parent;
     char name[NAME_MOST]; /* in its parent */
 } place;
@@ -77,6 +80,8 @@ static void add_inputs(places *list, const cli_arguments *arguments)
         add_place(list, NULL, arguments->files[i]);
     for (int i = 0; i < arguments->humans.count; i++)
         add_place(list, "--human", arguments->humans.item[i]);
+    add_place(list, "--labels", arguments->labels);
+    add_place(list, "--classes", arguments->classes);
     add_place(list, "--class-names", arguments->class_names);
     add_place(list, "--ids", arguments->ids);
     add_place(list, "--images", arguments->images);
@@ -91,10 +96,28 @@ static void add_inputs(places *list, const cli_arguments *arguments)
     add_place(list, "--model", arguments->model);
 }
 
-static void add_outputs(places *list, const cli_arguments *arguments, bool is_results)
+/* What a command writes beside X.npy, X_ids.csv for instance. */
+static void add_beside(places *list, const char *out, const char *const *endings)
+{
+    char name[PATH_MAX];
+    size_t length = strlen(out), ending = strlen(".npy");
+    if (length > ending && strcmp(out + length - ending, ".npy") == 0)
+        length -= ending;
+    for (; *endings != NULL; endings++) {
+        int before = list->count;
+        (void)snprintf(name, sizeof name, "%.*s%s", (int)length, out, *endings);
+        add_place(list, "--out", name);
+        list->item[before].path = out;
+        list->item[before].is_beside = true;
+    }
+}
+
+static void add_outputs(places *list, const cli_arguments *arguments, const cli_command *command)
 {
     add_place(list, "--out", arguments->out);
-    list->item[0].is_results = list->count > 0 && is_results;
+    list->item[0].is_results = list->count > 0 && command->results != NULL;
+    if (arguments->out != NULL && command->beside != NULL)
+        add_beside(list, arguments->out, command->beside);
     add_place(list, "--errors", arguments->errors);
     add_place(list, "--save-model", arguments->save_model);
     add_place(list, "--weights", arguments->weights);
@@ -106,13 +129,25 @@ static bool lies_in(const place *inner, const place *folder)
     return folder->exists && S_ISDIR(folder->file.st_mode) && is_same(&inner->parent, &folder->file);
 }
 
+/* None of ours is one, but folders of them are inputs, however deep it lies there. */
+static rer_status check_picture(const place *output, rer_error *error)
+{
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp"};
+    const char *ending = strrchr(output->name, '.');
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && output->exists && ending != NULL; i++)
+        if (strcasecmp(ending, endings[i]) == 0)
+            return fail(error, RER_BAD_USAGE, "%s %s: would replace a picture; name another output", output->option,
+                        output->path);
+    return RER_OK;
+}
+
 static rer_status check_input(const place *output, const place *input, rer_error *error)
 {
     const char *relation = NULL;
     if (!output->exists || !input->exists)
         return RER_OK;
     if (is_same(&output->file, &input->file))
-        relation = "is the input";
+        relation = output->is_beside ? "what is written beside it would replace the input" : "is the input";
     else if (output->is_results && lies_in(input, output))
         relation = "would be replaced with all that is in it, also with the input";
     else if (lies_in(output, input))
@@ -140,6 +175,8 @@ static rer_status check_places(const places *outputs, const places *inputs, rer_
 {
     rer_status status = RER_OK;
     for (int o = 0; o < outputs->count; o++) {
+        if (status == RER_OK)
+            status = check_picture(&outputs->item[o], error);
         for (int i = 0; i < inputs->count && status == RER_OK; i++)
             status = check_input(&outputs->item[o], &inputs->item[i], error);
         for (int p = o + 1; p < outputs->count && status == RER_OK; p++)
@@ -155,7 +192,7 @@ rer_status check_outputs(const cli_arguments *arguments, const cli_command *comm
     places *lists = calloc(2, sizeof *lists);
     if (lists == NULL)
         return fail(error, RER_SYSTEM, "out of memory");
-    add_outputs(&lists[0], arguments, command->results != NULL);
+    add_outputs(&lists[0], arguments, command);
     add_inputs(&lists[1], arguments);
     rer_status status = check_places(&lists[0], &lists[1], error);
     free(lists);

@@ -7,10 +7,11 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* Nobody comes where the address could not be said. */
 static bool is_stopped(void *context, const char *stage, double fraction)
 {
     (void)context, (void)stage, (void)fraction;
-    return signals_received() != 0;
+    return signals_received() != 0 || !flush_output();
 }
 
 /* Twice forked: nobody has to wait for the browser. */
@@ -34,8 +35,7 @@ static void on_ready(void *context, const char *address)
     say("%s\n", address);
     if (!arguments->quiet)
         say("Decisions are saved in %s/decisions.jsonl as they are made; Ctrl-C ends.\n", arguments->files[0]);
-    (void)fflush(stdout);
-    if (arguments->open)
+    if (flush_output() && arguments->open)
         open_browser(address);
 }
 

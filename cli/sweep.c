@@ -61,7 +61,7 @@ static void print_row(const char *value, const rer_summary *summary)
     say("  %10s  %6.4f  %6.4f  %8.4f  %6.4f  %6.4f  %7lld  %7.2f\n", value, summary->chi, summary->chi0,
         summary->chi_rand, summary->noise_rate, summary->error_rate, (long long)summary->n_issues,
         summary->seconds.total);
-    (void)fflush(stdout);
+    (void)flush_output();
 }
 
 /* One value: analyze, and a line for people and for the file. */

@@ -321,11 +321,16 @@ void complain(const char *format, ...)
     va_end(from.list);
 }
 
-int end_output(int code)
+bool flush_output(void)
 {
     (void)fflush(stdout);
     note_loss();
-    if (code != 0 || lost == 0 || lost == EPIPE) /* a reader that has seen enough (| head) is no failure */
+    return lost == 0 || lost == EPIPE; /* a reader that has seen enough (| head) is no failure */
+}
+
+int end_output(int code)
+{
+    if (flush_output() || code != 0)
         return code;
     complain("standard output cannot be written: %s", strerror(lost));
     return RER_SYSTEM;

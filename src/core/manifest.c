@@ -221,16 +221,20 @@ static rer_status sum_file(rer_manifest_file *file, const char *path, rer_error 
     return status;
 }
 
-static rer_status check_file(const json_t *manifest, const char *folder, const char *name, rer_error *error)
+bool rer_path_is_waited_for(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+static rer_status check_sum(const json_t *manifest, const char *path, const char *name, rer_error *error)
 {
     const json_t *listed = find_file(manifest, name);
     const char *sum = json_string_value(json_object_get(listed, "crc32"));
     json_int_t size = json_integer_value(json_object_get(listed, "size"));
     rer_manifest_file file = {.name = name};
-    char own[16], *path = NULL;
-    rer_status status = rer_join_path(&path, folder, name, error);
-    if (status == RER_OK)
-        status = sum_file(&file, path, error);
+    char own[16];
+    rer_status status = sum_file(&file, path, error);
     (void)snprintf(own, sizeof own, "%08x", (unsigned)file.crc32);
     if (status == RER_OK && (sum == NULL || size != file.size || strcmp(sum, own) != 0))
         status = rer_fail(
@@ -238,6 +242,17 @@ static rer_status check_file(const json_t *manifest, const char *folder, const c
             "%s: is not the file that the run has left: it has %lld bytes with the CRC-32 %s, but " RER_MANIFEST
             " says %lld and %.8s; repeat the run, or remove " RER_MANIFEST " to take files as they are",
             path, (long long)file.size, own, (long long)size, sum != NULL ? sum : "nothing");
+    return status;
+}
+
+static rer_status check_file(const json_t *manifest, const char *folder, const char *name, rer_error *error)
+{
+    char *path = NULL;
+    rer_status status = rer_join_path(&path, folder, name, error);
+    if (status == RER_OK && rer_path_is_waited_for(path))
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is no file, but a pipe or a device", path);
+    if (status == RER_OK && manifest != NULL)
+        status = check_sum(manifest, path, name, error);
     free(path);
     return status;
 }
@@ -246,7 +261,7 @@ rer_status rer_manifest_check(const char *folder, const char *const *files, int 
 {
     json_t *manifest = NULL;
     rer_status status = read_manifest(&manifest, folder, error);
-    for (int i = 0; status == RER_OK && manifest != NULL && i < count; i++)
+    for (int i = 0; status == RER_OK && i < count; i++)
         status = check_file(manifest, folder, files[i], error);
     json_decref(manifest);
     return status;

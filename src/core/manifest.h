@@ -20,6 +20,8 @@ void rer_manifest_put(rer_writer *writer, const char *command, const rer_manifes
  * else. *names: those of its files, each on a line of its own; free() it. names may be NULL. */
 rer_status rer_manifest_replaceable(char **names, const char *folder, const char *command, rer_error *error);
 
-/* Whether files [count] of a folder are as they were written, where it has a manifest: results of older versions, and
- * those made by hand, have none. */
+/* Whether files [count] of a folder are files, where they are there, and as they were written, where it has a manifest:
+ * results of older versions, and those made by hand, have none. */
 rer_status rer_manifest_check(const char *folder, const char *const *files, int count, rer_error *error);
+/* A pipe or a device goes by this name, which could be waited for, or read, for ever. */
+bool rer_path_is_waited_for(const char *path);

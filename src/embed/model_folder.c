@@ -42,10 +42,11 @@ static const rer_recipe presets[] = {
 
 /* ---- preprocessor_config.json ----------------------------------------------------------------- */
 
+/* Within an int32: what lies outside is as wrong as its ends. */
 static int64_t whole(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
-    return json_is_integer(value) ? json_integer_value(value) : 0;
+    return json_is_integer(value) ? rer_max(INT32_MIN, rer_min(INT32_MAX, json_integer_value(value))) : 0;
 }
 
 static bool is_on(const json_t *object, const char *name, bool otherwise)
@@ -101,7 +102,7 @@ static void take_share(rer_recipe *recipe, const json_t *config)
     int64_t side = recipe->shortest;
     if (!json_is_number(share) || side <= 0 || json_number_value(share) <= 0)
         return;
-    recipe->shortest = side < 384 ? (int64_t)((double)side / json_number_value(share)) : 0;
+    recipe->shortest = side < 384 ? (int64_t)fmin((double)side / json_number_value(share), INT32_MAX) : 0;
     recipe->crop[0] = recipe->crop[1] = side < 384 ? side : 0;
     recipe->height = recipe->width = side < 384 ? 0 : side;
 }

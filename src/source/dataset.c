@@ -243,15 +243,17 @@ static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_err
     return RER_OK;
 }
 
-/* How rer apply would name the labels: y.npy, or the column of the features' table. */
+/* How rer apply would name the labels: y.npy, or the column of the features' table; the folder that has them. */
 static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_error *error)
 {
     const char *column = files->labels == NULL ? files->label_column : NULL;
     int64_t size = (int64_t)strlen(files->features) + (column != NULL ? (int64_t)strlen(column) : 0) + 2;
     if (data->labels.source != NULL) /* of texts that have features by a model */
         return RER_OK;
-    if (column == NULL)
-        return files->labels != NULL ? rer_copy_text(&data->labels.source, files->labels, error) : RER_OK;
+    if (column == NULL) {
+        const char *labels = data->has_folder_labels ? files->features : files->labels;
+        return labels != NULL ? rer_copy_text(&data->labels.source, labels, error) : RER_OK;
+    }
     rer_status status = rer_allocate(&data->labels.source, size, 1, "the name of the labels", error);
     if (status == RER_OK)
         (void)snprintf(data->labels.source, (size_t)size, "%s:%s", files->features, column);

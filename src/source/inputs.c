@@ -2,6 +2,7 @@
 #include "source/inputs.h"
 
 #include "core/json.h"
+#include "core/manifest.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -55,18 +56,45 @@ rer_status rer_inputs_text(char **text, const rer_files *files, rer_error *error
     return rer_writer_end_memory(&writer, text);
 }
 
+static bool is_waited_for(const char *path)
+{
+    return strcmp(path, "-") == 0 || rer_path_is_waited_for(path);
+}
+
+/* Each beginning of FILE:MEMBER may be the file. */
+static rer_status check_plain(const char *name, const char *path, rer_error *error)
+{
+    char *file = NULL;
+    rer_status status = rer_copy_text(&file, name, error);
+    bool is_plain = status == RER_OK && !is_waited_for(file);
+    for (char *colon = is_plain ? strchr(file, ':') : NULL; colon != NULL && is_plain; colon = strchr(colon + 1, ':')) {
+        *colon = 0;
+        is_plain = !is_waited_for(file);
+        *colon = ':';
+    }
+    if (status == RER_OK && !is_plain)
+        status = rer_fail(error, RER_BAD_INPUT, "%s: names '%s', which is no file", path, RER_QUOTED(name));
+    free(file);
+    return status;
+}
+
 rer_status rer_inputs_read(rer_inputs *inputs, const char *path, rer_error *error)
 {
     json_error_t cause;
+    if (rer_path_is_waited_for(path))
+        return rer_fail(error, RER_BAD_INPUT, "%s: is no file", path);
     json_t *root = json_load_file(path, 0, &cause);
     if (root == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s)", path, cause.text);
+    rer_status status = RER_OK;
     *inputs = (rer_inputs){.files = {.size = sizeof inputs->files}, .names = root};
-    for (int i = 0; i < RER_COUNT(members); i++) {
+    for (int i = 0; i < RER_COUNT(members) && status == RER_OK; i++) {
         const char **member = (const char **)(void *)((char *)&inputs->files + members[i].offset);
         *member = json_string_value(json_object_get(root, members[i].name));
+        if (*member != NULL && members[i].is_path)
+            status = check_plain(*member, path, error);
     }
-    return RER_OK;
+    return status;
 }
 
 void rer_inputs_free(rer_inputs *inputs)

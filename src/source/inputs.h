@@ -13,6 +13,7 @@ typedef struct rer_inputs {
     void *names;
 } rer_inputs;
 
-/* Reads such a text of the file `path`; what it names is not looked at. */
+/* Reads such a text of the file `path`, which may be a stranger's: what it names must be files or folders, if anything.
+ * Free what it made, even where it failed. */
 rer_status rer_inputs_read(rer_inputs *inputs, const char *path, rer_error *error);
 void rer_inputs_free(rer_inputs *inputs);

@@ -114,6 +114,11 @@ class Photos(CliCase):
         self.save("photos/disc/cut.png", whole[:len(whole) // 2])  # a JPEG is shown as far as it goes
         self.rer("embed", "photos", "--out", "Z.npy")
         self.assertEqual(np.load(self.path("Z.npy")).shape[0], 61)
+        for name in bad - {"disc/cut.png"}:
+            os.remove(self.path("photos", name))
+        self.rer("embed", "photos", "--out", "X.npy")  # leaves nothing of the first one
+        self.assertEqual(np.load(self.path("X.npy")).shape[0], 61)
+        self.assertFalse(os.path.exists(self.path("X_skipped.csv")))
 
     def test_names(self):
         self.draw_all(60)
@@ -152,6 +157,9 @@ class Photos(CliCase):
         self.assertIn("none of its 1 pictures", self.rer("embed", "bad", "--out", "N.npy", code=1).err)
         self.assertIn("none of its 1 pictures", self.rer("analyze", "bad", code=1).err)
         self.assertIn("labels", self.rer("analyze", "photos/disc", code=2).err)
+        os.mkdir(self.path("one"))
+        os.symlink(self.path("photos", "disc"), self.path("one", "disc"))
+        self.assertIn("one: the usable rows have 1 class", self.rer("analyze", "one", code=1).err)
         self.assertIn("no output is named", self.rer("embed", "photos", code=2).err)
         self.rer("analyze", "photos", "--labels", "y.npy", code=1)
         os.remove(self.path("photos", "square", "bad.jpg"))

@@ -54,6 +54,24 @@ class Places(CliCase):
         self.refused("apply", "y.npy", "a", "--auto", ".9", "--weights", "a/samples.csv", words=("a/samples.csv",))
         self.refused("analyze", "a/samples.csv", "--label-column", "given_label", "--out", "a", words=("a/samples.csv",))
 
+    def test_what_is_embedded_or_reviewed(self):
+        """What rer embed writes beside X.npy replaces no input either, and nothing replaces a picture."""
+        for name in ("T_ids.csv", "T_labels.csv", "T_skipped.csv", "T_classes.npy"):
+            self.save(name, "a\nb\n")
+            self.refused("embed", name, "--model", "m", "--out", "T.npy", words=("--out T.npy", name))
+        self.refused("embed", "T_ids.csv:id", "--model", "m", "--out", "T", words=("--out T:", "T_ids.csv:id"))
+        self.save("names.txt", "a\nb\n")
+        self.refused("embed", "T_ids.csv", "--model", "m", "--classes", "names.txt", "--out", "names.txt", words=("names.txt",))
+        self.refused("analyze", "X.npy", "--labels", "y.npy", "--errors", "y.npy", words=("y.npy",))
+        os.makedirs(self.path("photos/cat"))
+        picture = self.save("photos/cat/a.PNG", "")
+        os.symlink(picture, self.path("linked.npy"))
+        for out in ("photos/cat/a.PNG", "linked.npy"):
+            self.refused("embed", "photos", "--out", out, words=(out, "picture"))
+        self.rer("analyze", "X.npy", "y.npy", "--out", "run", "--quiet")
+        for name in ("samples.csv", "report.html", "manifest.json"):
+            self.refused("review", "run", "--export", f"run/{name}", words=(f"run/{name}",))
+
     def test_folder_with_the_input(self):
         os.mkdir(self.path("data"))
         for name in ("X.npy", "y.npy"):
@@ -123,6 +141,19 @@ class Places(CliCase):
         self.refused("compare", "a", "b", code=1, words=("a/manifest.json",))
         os.remove(self.path("a", "manifest.json"))  # as the message says: files are taken as they are
         self.rer("compare", "a", "b")
+        for name in ("samples.csv", "classes.csv", "summary.json"):  # nothing is waited for, or read for ever
+            os.rename(self.path("a", name), self.path("whole"))
+            for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+                make(self.path("a", name))
+                commands = [("compare", "a", "b"), ("review", "a", "--export", "e.csv")]
+                commands += [("apply", "y.npy", "a", "--auto", ".9", "--out", "z.npy")] * (name != "classes.csv")
+                for arguments in commands:
+                    self.assertIn(f"a/{name}: is no file", self.rer(*arguments, code=1).err)
+                os.remove(self.path("a", name))
+            os.rename(self.path("whole"), self.path("a", name))
+        os.remove(self.path("a", "inputs.json"))
+        os.mkfifo(self.path("a", "inputs.json"))
+        self.rer("review", "a", "--export", "e.csv", "--quiet")  # without its data
 
     def test_spreadsheet_safe(self):
         X, y = clusters(n=90, planted=4)

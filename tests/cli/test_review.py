@@ -8,6 +8,7 @@ import random
 import secrets
 import socket
 import struct
+import subprocess
 import threading
 import time
 import unittest
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.optimize import minimize
 
-from cli_case import column
+from cli_case import COMMAND, column
 from review_case import ReviewCase
 
 DECISIONS = int(os.environ.get("RER_REVIEW_DECISIONS", "100"))
@@ -56,6 +57,9 @@ class Served(ReviewCase):
         server = self.serve()
         self.assertIn("in use", self.rer("review", "out", "--port", server.port, code=3).err)
         self.assertIn("summary.json", self.rer("review", ".", code=1).err)
+        with open("/dev/full", "wb") as full:  # nobody could learn the address
+            lost = subprocess.run([COMMAND, "review", "out"], stdout=full, stderr=subprocess.PIPE, cwd=self.folder)
+        self.assertEqual(lost.returncode, 3, lost.stderr)
 
     def test_other_versions_are_refused(self):
         self.analyze()
@@ -65,6 +69,10 @@ class Served(ReviewCase):
         self.serve().end()
         self.save("out/report.html", self.load(self.path("out", "report.html")).replace(b"startReview", b"startreview"))
         self.assertIn("report.html: is no report of this version", self.rer("review", "out", code=1).err)
+        summary = json.loads(self.load(self.path("out", "summary.json")))
+        for wrong in ({"options": {"quality": "best"}}, {"n_samples": 2**62}, {"n_samples": -1}):
+            self.save("out/summary.json", json.dumps({**summary, **wrong}))
+            self.assertRegex(self.rer("review", "out", code=1).err, r"\Arer: out/(summary\.json|samples\.csv): ")
 
     def test_rows_by_number_id_label_and_text(self):
         self.save("ids.txt", "".join(f"sample-{i:03d}\n" for i in range(200)))
@@ -118,6 +126,17 @@ class Served(ReviewCase):
         self.assertEqual(status, 400)
         self.assertIn(b"X.npy", text)
         self.saved(server.decide(3, "keep"))
+
+    def test_data_that_would_be_waited_for(self):
+        self.analyze()
+        os.mkfifo(self.path("pipe"))
+        inputs = json.loads(self.load(self.path("out", "inputs.json")))
+        for name in ("-", "-:a", "pipe", "pipe:a", "/dev/zero"):
+            for member in ("features", "labels", "texts"):
+                self.save("out/inputs.json", json.dumps({**inputs, member: name if name[0] in "-/" else self.path(name)}))
+                server = self.serve()
+                self.assertIn("which is no file", server.json("state")["why"])
+                server.end()
 
 
 class Decisions(ReviewCase):

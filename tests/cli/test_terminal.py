@@ -8,6 +8,7 @@ import unicodedata
 import unittest
 
 import numpy as np
+from PIL import Image
 
 from cli_case import COMMAND, CliCase, clusters
 
@@ -127,25 +128,32 @@ class Terminal(CliCase):
         process.stderr.close()
         self.assertEqual(process.wait(), 0)
 
+    def save_photo(self):
+        os.mkdir(self.path("photos"))
+        Image.new("RGB", (40, 40), (1, 2, 3)).save(self.path("photos", "a.png"))
+
     def every_command(self):
         """Each once, with little data; what it needs is made."""
         X, y = self.save_clusters(n=90, planted=5)
         for name in ("a", "b"):
             self.rer("analyze", X, y, "--out", name, "--save-model", "model", "--quiet")
+        self.save_photo()
         return (("analyze", X, y), ("analyze", X, y, "--json"), ("score", "model", X, y),
                 ("scale", X, y, "--sizes", "4,8,12"), ("compare", "a", "b"), ("compare", "a", "b", "--json"),
                 ("sweep", X, y, "--over", "shrinkage=.1,.5"), ("noise", y, "--out", "noisy.npy"),
                 ("bench", X, y, "--noise", "symmetric", "--rates", ".1", "--seeds", "1", "--detectors", "rer,knn"),
-                ("apply", y, "a", "--auto", ".9", "--out", "clean.npy"))
+                ("apply", y, "a", "--auto", ".9", "--out", "clean.npy"), ("review", "a", "--export", "decisions.csv"),
+                ("embed", "photos", "--out", "F.npy"), ("completions", "bash"))
 
     def test_full_standard_output(self):
         commands = self.every_command()
         helps = tuple((command[0], "--help") for command in commands)
+        self.assertEqual({command[0] for command in commands}, set(re.findall(r"^  rer (\w+) ", self.rer("--help").out, re.M)))
         for arguments in (*commands, *helps, ("--help",), ("--version",)):
             with open("/dev/full", "wb") as full:
                 done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, cwd=self.folder)
             self.assertEqual(done.returncode, 3, arguments)
-            self.assertRegex(done.stderr, rb"\Arer: standard output .+\n\Z")
+            self.assertRegex(done.stderr, rb"\Arer: standard output .+: No space left on device\n\Z")
             self.rer(*arguments)
         closed = subprocess.run([COMMAND, *commands[0], "--out", "new"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                 preexec_fn=lambda: os.close(1), cwd=self.folder)
@@ -175,6 +183,7 @@ class Terminal(CliCase):
         np.savez(self.path("two.npz"), **{"\x1b[31m": X, "b": X})
         self.save("bad.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{evil},keep,,rer:0\n")
         self.save("sum.csv", f"index,given_label,decision,new_label,labels_checksum\n0,{y[0]},keep,,{evil}\n")
+        self.save_photo()
         os.makedirs(self.path(evil)), self.save(f"{evil}/summary.json", '{"' + evil + '": ')
         run = ("analyze", "X.npy")
         for arguments in ((*run, "y.npy", "--class-names", "names.txt"), (*run, "y.npy", "--ids", "ids.txt"),
@@ -185,13 +194,17 @@ class Terminal(CliCase):
                           ("apply", "y.npy", evil, "--auto", ".5", "--out", "z.npy"), ("compare", evil, evil), (evil,),
                           ("analyze", f"--{evil}"), ("analyze", f"-{evil}"), (*run, "y.npy", "--seed", evil),
                           (*run, "y.npy", "--reconstructor", evil), ("sweep", *run[1:], "y.npy", "--over", f"{evil}=1"),
-                          ("noise", "y.npy", "--out", f"{evil}.npy")):
+                          ("noise", "y.npy", "--out", f"{evil}.npy"), ("embed", evil, "--out", "F.npy"),
+                          ("embed", "y.csv", "--model", evil, "--out", "F.npy"), ("embed", "photos", "--out", f"{evil}.npy"),
+                          ("embed", "photos", "--mean", evil, "--model", "names.txt", "--out", "F.npy"), ("review", evil),
+                          ("review", "y.npy", "--port", evil), (*run, "y.npy", "--device", evil), ("completions", evil)):
             self.run_hostile(*arguments)
         for name in (f"r{evil}1", f"r{evil}2"):
             self.rer(*run, "y.csv", "--ids", "ids.txt", "--out", name, "--quiet")
             self.rer("analyze", "X.npy", "y.csv", "--ids", "ids.txt", "--json")
         for command in (("compare", f"r{evil}1", f"r{evil}2"), ("compare", f"r{evil}1", f"r{evil}2", "--json"),
-                        ("compare", f"r{evil}1", f"r{evil}2", "--mode", "labels")):
+                        ("compare", f"r{evil}1", f"r{evil}2", "--mode", "labels"),
+                        ("review", f"r{evil}1", "--export", f"{evil}.csv")):
             self.run_hostile(*command)
         json.loads(self.rer("compare", f"r{evil}1", f"r{evil}2", "--json").out)
 

@@ -58,6 +58,17 @@ const char *fuzz_named_file(const char *name, const void *data, size_t size)
     return file->path;
 }
 
+void fuzz_files(const char *const *names, int count, const uint8_t *data, size_t size)
+{
+    for (int i = 0; i < count; i++) {
+        const uint8_t *end = memchr(data, 255, size);
+        size_t length = end != NULL ? (size_t)(end - data) : size;
+        (void)fuzz_named_file(names[i], data, length);
+        data += length + (end != NULL);
+        size -= length + (end != NULL);
+    }
+}
+
 const char *fuzz_file(const char *ending, const uint8_t *data, size_t size)
 {
     char name[32];

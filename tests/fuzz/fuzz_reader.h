@@ -13,6 +13,8 @@ const char *fuzz_file(const char *ending, const uint8_t *data, size_t size);
 /* The same for several files in one folder, by their names. */
 const char *fuzz_named_file(const char *name, const void *data, size_t size);
 const char *fuzz_folder(void);
+/* The input as several such files, parted by a byte 255. */
+void fuzz_files(const char *const *names, int count, const uint8_t *data, size_t size);
 
 /* Analyses eight rows of two features and the classes a and b with what `files` adds to them. A program has one
  * detector. */

@@ -3,21 +3,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* The folder of a run, its files parted by a byte 255: compared with itself under another name, and applied to
- * the labels of its seeds. */
-static void put_files(const uint8_t *data, size_t size)
-{
-    static const char *const names[] = {"samples.csv", "classes.csv", "summary.json"};
-    for (int i = 0; i < 3; i++) {
-        const uint8_t *end = memchr(data, 255, size);
-        size_t length = end != NULL ? (size_t)(end - data) : size;
-        (void)fuzz_named_file(names[i], data, length);
-        data += length + (end != NULL);
-        size -= length + (end != NULL);
-    }
-}
 
 static void compare(rer_error *error)
 {
@@ -44,10 +29,12 @@ static void apply(rer_error *error)
     (void)rer_apply(&summary, &files, options, error);
 }
 
+/* The folder of a run: compared with itself under another name, and applied to the labels of its seeds. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const char *const names[] = {"samples.csv", "classes.csv", "summary.json"};
     rer_error error = {0};
-    put_files(data, size);
+    fuzz_files(names, 3, data, size);
     compare(&error);
     if (error.status != RER_OK && error.message[0] == 0)
         abort(); /* every failure says why */

@@ -204,6 +204,14 @@ for name, libver in (("texts", "latest"), ("old_texts", "earliest")):
         if libver == "latest":  # an old group cannot have such a link
             file["deep/flags"] = np.array([1, 0, 0, 1, 1, 0, 1], bool)
             file["other"] = h5py.ExternalLink("other.h5", "/x")
+put("model_folder", "shortest", b'{"size": {"shortest_edge": 8}, "crop_size": {"height": 6, "width": 6}, "resample": 3, '
+    b'"image_mean": [0.5, 0.4, 0.3], "image_std": 0.5}\xff{"model_type": "dinov2"}\xff[]\xff{}')
+put("model_folder", "both", b'{"size": 9, "do_center_crop": false, "do_rescale": true, "rescale_factor": 0.1}\xff'
+    b'{"model_type": "xlm-roberta", "max_position_embeddings": 514, "pad_token_id": 1}\xff'
+    b'[{"type": "sentence_transformers.models.Normalize"}]\xff{"max_seq_length": 128}')
+put("model_folder", "share", b'{"size": {"shortest_edge": 7}, "crop_pct": 0.875}\xff{"text_config": {"pad_token_id": 2}}\xff[]\xff{}')
+put("model_folder", "far", b'{"size": {"shortest_edge": 7}, "crop_pct": 1e-300, "resample": 4294967298}\xff'
+    b'{"model_type": "mpnet", "max_position_embeddings": -9223372036854775808}\xff[]\xff{}')
 put("row_texts", "objects", b'\x02{"text": "one"}\n{"text": "two\\u0000", "more": [1]}\n')
 put("row_texts", "values", b'\x03"a"\n7\nnull\n')
 put("row_texts", "broken", b'\x02{"text": "one"}\n{\n')

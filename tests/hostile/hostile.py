@@ -110,6 +110,12 @@ def make_inputs(folder, rer):
     if with_manifest:  # its checksums would hide what lies behind them
         shutil.copytree(folder / "run", folder / "checked")
         (folder / "run" / "manifest.json").unlink()
+    shutil.copytree(folder / "run", folder / "reviewed")
+    (folder / "photos").mkdir()
+    (folder / "photos" / "ok.png").write_bytes(picture("PNG"))
+    journal = [{"rer_review": 1, "labels": made_for.removeprefix("rer:")}]
+    journal += [{"id": f"{i:032x}", "row": i, "given": str(y[i]), "decision": choice, "label": "2", "reviewer": "ann", "promise": .5}
+                for i, choice in enumerate(("keep", "fix", "drop", "unsure"))]
     decisions = [("index", "given_label", "decision", "new_label", "labels_checksum")]
     decisions += [(i, y[i], *choice, made_for) for i, choice in enumerate((("keep", ""), ("fix", 2), ("drop", "")))]
     groups = [f"g{i // 4}" for i in range(ROWS)]
@@ -121,6 +127,9 @@ def make_inputs(folder, rer):
 
     def shown(*options):
         return analyze(*options, "--out", "shown")
+
+    def reviewed(name):
+        return f"reviewed/{name}", (folder / "reviewed" / name).read_bytes(), ["review", "reviewed", "--export", "e.csv", "--quiet"]
 
     kinds = {
         "npy": ("x.npy", npy(X), labelled("x.npy")),
@@ -144,6 +153,10 @@ def make_inputs(folder, rer):
         "texts, jsonl": ("t.jsonl", b"".join(json.dumps({"text": f"text {i}"}).encode() + b"\n" for i in range(ROWS)),
                          shown("--texts", "t.jsonl")),
         "decisions": ("d.csv", csv(decisions), ["apply", "y.npy", "d.csv", "--out", "fixed.npy", "--quiet"]),
+        "decisions, journal": ("reviewed/decisions.jsonl", "".join(json.dumps(line) + "\n" for line in journal).encode(),
+                               ["apply", "y.npy", "reviewed", "--out", "fixed.npy", "--quiet"]),
+        **{f"run folder, reviewed: {name}": reviewed(name)
+           for name in ("samples.csv", "classes.csv", "summary.json", "report.html", "inputs.json")},
         "run folder: samples.csv": ("run/samples.csv", (folder / "run" / "samples.csv").read_bytes(),
                                     ["compare", "run", "other", "--quiet"]),
         "run folder: classes.csv": ("run/classes.csv", (folder / "run" / "classes.csv").read_bytes(),
@@ -162,6 +175,7 @@ def make_inputs(folder, rer):
     for kind, options in (("PNG", {}), ("JPEG", {}), ("JPEG", {"progressive": True}), ("WEBP", {})):
         name = " ".join(["picture,", kind, *options])
         kinds[name] = ("p", picture(kind, **options), shown("--images", "pictures.txt"))
+    kinds["picture, embedded"] = ("photos/p.jpg", picture("JPEG"), ["embed", "photos", "--out", "F.npy", "--threads", "1", "--quiet"])
     kinds.update(hdf5_inputs(folder, rer))
     for kind, (name, whole, arguments) in kinds.items():
         (folder / name).write_bytes(whole)

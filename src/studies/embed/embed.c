@@ -15,6 +15,9 @@
 #include "source/text_rows.h"
 #include "studies/embed/rows_file.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 typedef struct embedding {
     rer_embed_files files;
     rer_options options;
@@ -321,6 +324,17 @@ static rer_status write_output(rer_output *output, const embedding *e, int which
     return status;
 }
 
+/* Of an earlier run: nothing is left out any more. */
+static rer_status remove_skipped(const embedding *e, rer_error *error)
+{
+    char *path = NULL;
+    rer_status status = name_output(&path, e->files.out, outputs[SKIPPED].ending, error);
+    if (status == RER_OK && unlink(path) != 0 && errno != ENOENT)
+        status = rer_fail_errno(error, "%s: cannot be removed, and is of an earlier run", path);
+    free(path);
+    return status;
+}
+
 static rer_status write_all(embedding *e, rer_error *error)
 {
     rer_output made[OUTPUTS] = {{0}};
@@ -343,6 +357,8 @@ static rer_status write_all(embedding *e, rer_error *error)
         status = rer_outputs_commit(made, count, error);
     for (int i = 0; i < count; i++)
         rer_output_discard(&made[i]);
+    if (status == RER_OK && !wanted[SKIPPED])
+        status = remove_skipped(e, error);
     return status == RER_OK ? rer_rows_file_remove(&e->rows, error) : status;
 }
 

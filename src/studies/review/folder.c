@@ -171,11 +171,14 @@ static rer_status read_rows(rer_review_rows *rows, const char *path, bool is_saf
     reading r = {.rows = rows, .path = path, .is_safe = is_safe};
     rer_csv_handler handler = {.cell = take_cell, .row = take_row, .context = &r};
     rer_input input = RER_NO_INPUT;
-    rer_status status = prepare(&r, error);
-    if (status == RER_OK)
-        status = rer_input_open(&input, path, error);
+    rer_status status = rer_input_open(&input, path, error);
     if (status == RER_OK && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: this is no CSV", path);
+    if (status == RER_OK && rows->N > input.bytes.size) /* before there is room for them */
+        status = rer_fail(error, RER_BAD_INPUT, "%s: is too short for the %lld rows that summary.json speaks of", path,
+                          (long long)rows->N);
+    if (status == RER_OK)
+        status = prepare(&r, error);
     if (status == RER_OK)
         status = read_plain(&input, &handler, error);
     if (status == RER_OK && r.row != rows->N)
@@ -201,19 +204,19 @@ static rer_status read_classes(rer_review_rows *rows, const char *path, bool is_
 /* ---- summary.json ----------------------------------------------------------------------------- */
 
 /* The options that the run had: its echo of them, set again. */
-static rer_status take_options(rer_options *options, const json_t *echo, rer_error *error)
+static rer_status take_options(rer_options *options, const json_t *echo, const char *path, rer_error *error)
 {
-    rer_status status = RER_OK;
+    rer_error cause = {0};
     *options = rer_options_default();
-    for (int i = 0; status == RER_OK && i < rer_options_count(); i++) {
+    for (int i = 0; cause.status == RER_OK && i < rer_options_count(); i++) {
         const rer_option_info *info = rer_options_info(i);
         const json_t *value = json_object_get(echo, info->name);
         if (json_is_string(value))
-            status = rer_options_set(options, info->name, json_string_value(value), error);
+            (void)rer_options_set(options, info->name, json_string_value(value), &cause);
         else if (json_is_true(value))
-            status = rer_options_set(options, info->name, "yes", error);
+            (void)rer_options_set(options, info->name, "yes", &cause);
     }
-    return status;
+    return cause.status == RER_OK ? RER_OK : rer_fail(error, RER_BAD_INPUT, "%s: %s", path, cause.message);
 }
 
 static rer_status take_summary(rer_review *review, const json_t *root, const char *path, rer_error *error)
@@ -231,7 +234,7 @@ static rer_status take_summary(rer_review *review, const json_t *root, const cha
         return rer_fail(error, RER_BAD_INPUT, "%s: the run had no labels; there is nothing to review", path);
     review->checksum = strtoull(sum, NULL, 16);
     review->rows.N = N;
-    return take_options(&review->options, json_object_get(root, "options"), error);
+    return take_options(&review->options, json_object_get(root, "options"), path, error);
 }
 
 static rer_status read_summary(rer_review *review, const char *path, rer_error *error)
