@@ -279,6 +279,12 @@ RER_API const rer_class_summary *rer_result_class(const rer_result *result, int3
 /* The rows nearest to one that had a second look, nearest first: at most RER_NEAR_ROWS, returns how many. */
 #define RER_NEAR_ROWS 10
 RER_API int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS]);
+/* What a row that had a second look may be: its given class (probability: its label_score) and the likeliest others,
+ * `suggested` before them; their probabilities are parts of its mistakenness. The likeliest first: at most RER_LIKELY,
+ * returns how many. */
+#define RER_LIKELY 5
+RER_API int32_t rer_result_likely(const rer_result *result, int64_t row, int32_t classes[RER_LIKELY],
+                                  double probabilities[RER_LIKELY]);
 /* What a budget buys: how many of the `count` most suspicious labels are wrong, the sum of their mistakenness. */
 RER_API double rer_result_expected_wrong(const rer_result *result, int64_t count);
 /* Pairs of classes, the most confused first; NULL past the last. */

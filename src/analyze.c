@@ -7,6 +7,7 @@
 #include "judge/judge.h"
 #include "parts/parts.h"
 #include "report/report.h"
+#include "run/pace.h"
 #include "score/score.h"
 #include "score/second_look.h"
 #include "source/texts.h"
@@ -234,17 +235,17 @@ static bool can_span(const rer_dataset *data, const rer_options *options)
            data->class_embeddings == NULL;
 }
 
-/* Stages say how far the work is; this turns it into how far the time is: between what was found on data where much
- * and where little is looked at again (means as models: others take longer to fit, and go by the work). */
+/* Stages say how far the work is; this turns it into how far the time is (means as models: others take longer to fit,
+ * and go by the work). */
+typedef struct timed {
+    const rer_progress *progress;
+    rer_pace pace;
+} timed;
+
 static bool report_time(void *context, const char *stage, double done)
 {
-    static const double work[] = {0, .5, .78, .86, .95, .97, 1}, time[] = {0, .2, .41, .61, .86, .92, 1};
-    const rer_progress *progress = context;
-    int i = 1;
-    while (i < RER_COUNT(work) - 1 && done > work[i])
-        i++;
-    double share = (done - work[i - 1]) / (work[i] - work[i - 1]);
-    return progress->report(progress->context, stage, time[i - 1] + share * (time[i] - time[i - 1]));
+    const timed *t = context;
+    return t->progress->report(t->progress->context, stage, rer_pace_at(&t->pace, done));
 }
 
 static rer_status choose_device(rer_run *run, rer_result *result, rer_error *error)
@@ -262,7 +263,9 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     double started = rer_now();
     rer_result *made = NULL;
     rer_run run = {0};
-    rer_progress by_time = {.report = report_time, .context = (void *)progress};
+    timed times = {.progress = progress,
+                   .pace = rer_pace_of(data->N, data->D, data->labels.C, needs_second_look(options, data))};
+    rer_progress by_time = {.report = report_time, .context = &times};
     bool goes_by_time = progress != NULL && progress->report != NULL && options->reconstructor == RER_CENTROID;
     rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)

@@ -276,6 +276,25 @@ static PyObject *result_near(PyObject *object, PyObject *args)
     return list;
 }
 
+/* [(class, probability)] of what a row may be. */
+static PyObject *result_likely(PyObject *object, PyObject *args)
+{
+    long long row;
+    int32_t classes[RER_LIKELY];
+    double probabilities[RER_LIKELY];
+    if (!PyArg_ParseTuple(args, "L", &row))
+        return NULL;
+    int32_t count = rer_result_likely(((result_object *)object)->result, row, classes, probabilities);
+    PyObject *list = PyList_New(0);
+    for (int32_t i = 0; list != NULL && i < count; i++) {
+        PyObject *value = Py_BuildValue("(id)", classes[i], probabilities[i]);
+        if (value == NULL || PyList_Append(list, value) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(value);
+    }
+    return list;
+}
+
 static PyObject *result_expected_wrong(PyObject *object, PyObject *args)
 {
     long long count;
@@ -333,6 +352,7 @@ static PyMethodDef result_methods[] = {
     {"summary", result_summary, METH_NOARGS, "summary()\n--\n\nThe numbers of the whole data set."},
     {"fill", result_fill, METH_O, "fill(columns)\n--\n\nFills arrays [N], given by the name of the column."},
     {"suspects", result_suspects, METH_O, "suspects(rows)\n--\n\nFills an int64 array, most suspicious first."},
+    {"likely", result_likely, METH_VARARGS, "likely(row)\n--\n\n(class, probability) of what a row may be."},
     {"near", result_near, METH_VARARGS, "near(row)\n--\n\nThe nearest rows of one that had a second look."},
     {"expected_wrong", result_expected_wrong, METH_VARARGS,
      "expected_wrong(count)\n--\n\nHow many of the most suspicious labels are wrong."},

@@ -124,4 +124,5 @@ def analyze(
         result = _rer.analyze(source.data, settings, None if errors is None else os.fspath(errors), bar.report)
     found = Result(result, source.form, source.values, source.pictures)
     found._features = source.features
+    found._arrays = source.arrays
     return found

@@ -12,7 +12,7 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class Kept:
     packed_model: bytes | None
     files: dict[str, bytes]  # deflated
     why_no_files: str = ""
+    chances: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # of likely classes, by row
 
     def json(self) -> str:
         return self.text
@@ -57,6 +58,9 @@ class Kept:
 
     def near(self, row: int) -> list[int]:
         return list(self.neighbors.get(row, ()))
+
+    def likely(self, row: int) -> list[tuple[int, float]]:
+        return list(self.chances.get(row, ()))
 
     def suspects(self, rows: npt.NDArray[np.int64]) -> int:
         count = min(len(rows), len(self.order))
@@ -155,10 +159,12 @@ def keep(result: "_rer.Result | Kept", rows: dict[str, Array], summary: Mapping[
     data, model = result.data(), result.model()
     order = np.empty(len(rows["given"]), np.int64)
     order = order[: result.suspects(order)]
-    numbers, near = result.summary(), {}
+    numbers, near, chances = result.summary(), {}, {}
     for row in range(len(rows["given"])):
         if found := result.near(row):
             near[row] = found
+        if likely := result.likely(row):
+            chances[row] = likely
     files, why = {}, ""
     with tempfile.TemporaryDirectory(prefix="rer-") as folder:
         try:
@@ -179,6 +185,7 @@ def keep(result: "_rer.Result | Kept", rows: dict[str, Array], summary: Mapping[
         packed_model=None if model is None else model.pack(),
         files=files,
         why_no_files=why,
+        chances=chances,
     )
 
 

@@ -74,6 +74,7 @@ class Result:
     """
 
     _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
+    _arrays: "Mapping[str, Array | str] | None" = None  # then all that an analysis reads, by the names of files
 
     def __init__(
         self,
@@ -332,6 +333,23 @@ class Result:
         """The rows nearest to one that had a second look, nearest first (at most ten); none for other rows."""
         return self._result.near(row)
 
+    def likely_labels(self, row: int) -> list[tuple[Any, float]]:
+        """What a row that had a second look may be: (label, probability), the likeliest first, at most five.
+
+        The given label is among them, with 1 - mistakenness; `suggested_label` of a flagged row comes before all
+        others. None for other rows, where another detector has judged, and after rer.load_result.
+
+        >>> import rer
+        >>> y = ["cat", "dog"] * 50
+        >>> X = [[1 + i % 3, i % 2 * 9, i % 5] for i in range(100)]
+        >>> y[7] = "cat"                                 # it is a dog
+        >>> [label for label, probability in rer.analyze(X, y).likely_labels(7)]
+        ['dog', 'cat']
+        """
+        likely = self._result.likely(row)
+        labels = labels_of(np.array([c for c, _ in likely], np.int32), self._values)
+        return [(label, probability) for label, (_, probability) in zip(labels.tolist(), likely, strict=True)]
+
     def to_frame(self) -> "pandas.DataFrame":
         """A pandas.DataFrame with a row for each sample and the columns of samples.csv; the index is that of y or X."""
         frame: pandas.DataFrame = need_pandas().DataFrame(self.to_dict()).set_index("index")
@@ -468,18 +486,25 @@ class Result:
                 return Page(file.read())
 
     def review(
-        self, folder: str | os.PathLike[str] = "rer-review", *, reviewer: str | None = None, port: int = 0
+        self,
+        folder: str | os.PathLike[str] = "rer-review",
+        *,
+        reviewer: str | None = None,
+        port: int = 0,
+        keep_rows: bool = True,
     ) -> Review:
         """Serves the report to a browser on this machine: decisions are saved as they are made.
 
         folder: for the results and the decisions. Where these results are there already, the review goes on.
         reviewer: whose decisions they are; None: the login's.
         port: of 127.0.0.1; 0: any that is free.
+        keep_rows: looking again needs the rows. Where X is in memory, a copy of it and of y is written beside the
+            results, as large as they are (a warning says so from a gigabyte on); False: no copy, and no looking again.
 
-        What comes back has the address, and a notebook shows the page. Whole pictures and texts, and looking again, need
-        data that was given as paths of files.
+        What comes back has the address, and a notebook shows the page. Whole pictures and texts need data that was given
+        as paths of files.
         """
-        return review(self, folder, reviewer, port)
+        return review(self, folder, reviewer, port, keep_rows)
 
     @cached_property
     def model(self) -> "Model":

@@ -6,10 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from rer._result import Result
+
+_LARGE = 2**30  # bytes
 
 
 class Review:
@@ -60,7 +65,32 @@ class Review:
         )
 
 
-def review(result: "Result", folder: str | os.PathLike[str], reviewer: str | None, port: int) -> Review:
+def _keep_rows(result: "Result", folder: str) -> None:
+    """Rows that were in memory become files of the run, which inputs.json names: the last step."""
+    inputs, rows = os.path.join(folder, "inputs.json"), os.path.join(folder, "rows")
+    if result._arrays is None or os.path.exists(inputs):
+        return
+    size = sum(array.nbytes for array in result._arrays.values() if not isinstance(array, str))
+    if size >= _LARGE:
+        warnings.warn(f"{rows} gets a copy of the rows, {size / 2**30:.1f} GiB; keep_rows=False does without", stacklevel=4)
+    os.makedirs(rows, exist_ok=True)
+    named = {}
+    for name, array in result._arrays.items():
+        named[name] = array if isinstance(array, str) else os.path.abspath(os.path.join(rows, f"{name}.npy"))
+        if not isinstance(array, str):
+            np.save(named[name], array)
+    if result._is_named:
+        named["class_names"] = os.path.abspath(os.path.join(rows, "class_names.txt"))
+        with open(named["class_names"], "w", encoding="utf-8") as file:
+            file.writelines(f"{name}\n" for name in result._names)
+    with open(f"{inputs}.new", "w", encoding="utf-8") as file:
+        json.dump(named, file)
+    os.replace(f"{inputs}.new", inputs)
+
+
+def review(
+    result: "Result", folder: str | os.PathLike[str], reviewer: str | None, port: int, keep_rows: bool
+) -> Review:
     """Writes the result where it is not there yet, and serves it."""
     path = os.fspath(folder)
     try:
@@ -71,4 +101,6 @@ def review(result: "Result", folder: str | os.PathLike[str], reviewer: str | Non
     else:
         if found["checksums"] != result.summary["checksums"]:
             raise ValueError(f"{path}: holds the results of other data; name another folder")
+    if keep_rows:
+        _keep_rows(result, path)
     return Review(path, reviewer, port)

@@ -21,8 +21,10 @@ class Source(NamedTuple):
     values: Array | None  # [C] the labels of the classes, where they have other names
     pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
     features: Array | None = None  # [N, ...] where they are in memory
+    arrays: Mapping[str, Array | str] | None = None  # then all that an analysis reads, by the names of files
 
 
+_ANALYSED = ("pred_probs", "class_embeddings", "groups", "subsets")
 # What is said of classes waits for the labels; from files all of it is read at once.
 _OF_CLASSES = ("class_names", "pred_probs", "class_embeddings")
 
@@ -126,7 +128,17 @@ def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
     data = _rer.wrap_dataset(features, labels, settings, path, offset)
     pictures = features if data.picture() is not None else None
     form = LabelForm("integer", index=index) if kind is None else form_of(y, kind, index)
-    return Source(data, form, None, pictures, features)
+    arrays: dict[str, Array | str] = {"features": features}
+    if labels is not None:
+        arrays["labels"] = labels
+    return Source(data, form, None, pictures, features, arrays)
+
+
+def _array_of(name: str, value: Any) -> "Array | str":
+    """What is said of rows or classes, as a file holds it."""
+    if name in ("pred_probs", "class_embeddings"):
+        return feature_array(value, name)
+    return value if isinstance(value, str) else label_array(value, name)[0]
 
 
 def make_dataset(
@@ -157,11 +169,15 @@ def make_dataset(
     elif vectors is not None:
         raise TypeError("vectors is for tables: pandas, polars, pyarrow, datasets, .parquet")
     with python_messages():
-        data, form, values, pictures, features = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        source = (_open if is_path(X) else _wrap)(X, y, label_column, said, settings)
+        data, form, values, pictures = source[:4]
         if "class_names" in said:
             values = form.values_of(data.class_names())
         for name, value in said.items():
             shown = _attach(data, name, value)
             pictures = shown if shown is not None else pictures
     form = form if form.index is not None else form._replace(index=index)
-    return Source(data, form, values, pictures, features)
+    arrays = source.arrays
+    if arrays is not None:
+        arrays = {**arrays, **{name: _array_of(name, value) for name, value in said.items() if name in _ANALYSED}}
+    return Source(data, form, values, pictures, source.features, arrays)

@@ -14,6 +14,8 @@ rer_channel_sample rer_calibration_sample(const rer_calibration *calibration, co
         .log_n = calibration->log_n,
         .rows = calibration->rows.count,
         .C = C,
+        .from = .48,
+        .to = .5,
     };
 }
 

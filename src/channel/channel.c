@@ -13,6 +13,7 @@
  *
  *   P(c) = q = e b_c + (1 - e) [v p_c G + (1 - v) sum_k p_k A_kc],   G = sum_{k != c} p_k / (1 - p_k)
  *   P(c and right) = p_c [e b_c + (1 - e)(1 - v) A_cc]
+ *   P(c and true k) = p_k [e b_c + (1 - e)(v p_c / (1 - p_k) + (1 - v) A_kc)],   k != c
  *
  * All parameters are those that make the labels seen most likely (fit.c). Overlap of classes is in p; what is beyond
  * p is a mistake. */
@@ -110,8 +111,8 @@ static void merge(rer_channel_sums *sums, const rer_channel_sums *more, double s
     *sums = high;
 }
 
-void rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
-                      int32_t classes, int32_t code, float *z, const rer_kernels *kernels)
+float rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
+                       int32_t classes, int32_t code, float *z, const rer_kernels *kernels)
 {
     rer_channel_evidence evidence = {0};
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)
@@ -132,22 +133,45 @@ void rer_channel_take(rer_channel_state *state, const rer_channel *channel, cons
         state->odds = kernels->channel->odds(z, sums.rest + 1 + own, sums.best, classes);
     }
     sums.best += first;
+    float top = sums.top;
     merge(&state->sums, &sums, channel->sharpness);
+    return top;
+}
+
+/* What the ways of a row's label share. Sums of exp(z - top). */
+typedef struct ways {
+    double below;                 /* z of the label - top */
+    double own, others, total;    /* the label's, those of all others, both */
+    double blurred, alike, clear; /* e b_c, (1 - e) v p_c, (1 - e)(1 - v) */
+} ways;
+
+static ways ways_of(const rer_channel_state *state, const rer_channel *channel)
+{
+    const rer_channel_sums *sums = &state->sums;
+    double below = fmax(fmin((double)state->own - (double)sums->top, MOST_CERTAIN), -MOST_CERTAIN);
+    double own = exp(below), others = 1 + sums->rest, total = others + own, blurred = exp(channel->sharpness * below);
+    return (ways){.below = below,
+                  .own = own,
+                  .others = others,
+                  .total = total,
+                  .blurred = channel->blur * (blurred / (sums->blurred + blurred)),
+                  .alike = (1 - channel->blur) * channel->likeness * own / total,
+                  .clear = (1 - channel->blur) * (1 - channel->likeness)};
+}
+
+/* P(label and wrong). */
+static double wrong_of(const ways *at, const rer_channel_state *state, const rer_channel *channel)
+{
+    double flow = channel->rates != NULL ? state->sums.flow : channel->uniform / (channel->C - 1) * at->others;
+    double G = 1 / (state->sums.rest + at->own) + state->odds;
+    return (at->clear * flow + at->blurred * at->others) / at->total + at->alike * G;
 }
 
 double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code)
 {
-    const rer_channel_sums *sums = &state->sums;
-    double below = fmax(fmin((double)state->own - (double)sums->top, MOST_CERTAIN), -MOST_CERTAIN);
-    double own = exp(below), others = 1 + sums->rest, total = others + own;
-    double blurred = exp(channel->sharpness * below), b = blurred / (sums->blurred + blurred);
-    double flow = channel->rates != NULL ? sums->flow : channel->uniform / (channel->C - 1) * others;
-    double clear = (1 - channel->blur) * (1 - channel->likeness);
-    double G = 1 / (sums->rest + own) + state->odds;
-    double wrong =
-        (clear * flow + channel->blur * b * others) / total + (1 - channel->blur) * channel->likeness * own / total * G;
-    double right = clear * (double)channel->right[code] + channel->blur * b; /* times p_c */
-    double logit = log(wrong) - log(right) - (below - log(total));
+    ways at = ways_of(state, channel);
+    double right = at.clear * (double)channel->right[code] + at.blurred; /* times p_c */
+    double logit = log(wrong_of(&at, state, channel)) - log(right) - (at.below - log(at.total));
     return fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN));
 }
 
@@ -169,4 +193,103 @@ int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *c
         if (k != code && (double)rates[k] * (double)z[k] > (double)rates[best] * (double)z[best])
             best = k;
     return best;
+}
+
+/* ---- what else the label may be ----------------------------------------------------------- */
+
+rer_channel_others rer_channel_no_others(void)
+{
+    rer_channel_others others = {.wrong = -INFINITY};
+    for (int i = 0; i < RER_LIKELY_OTHERS; i++) {
+        others.class[i] = -1;
+        others.share[i] = -INFINITY;
+    }
+    return others;
+}
+
+static int place_among(const rer_channel_others *others, int32_t class)
+{
+    int at = 0;
+    while (at < RER_LIKELY_OTHERS && others->class[at] != class)
+        at++;
+    return at;
+}
+
+/* Into the place `at`, which falls out, and from there up to where it belongs. */
+static void put_other(rer_channel_others *others, int at, int32_t class, double share)
+{
+    for (; at > 0 && share > others->share[at - 1]; at--) {
+        others->class[at] = others->class[at - 1];
+        others->share[at] = others->share[at - 1];
+    }
+    others->class[at] = class;
+    others->share[at] = share;
+}
+
+/* P(label | k) of one class of a whole row. */
+static double label_given(const ways *at, const rer_channel_state *state, const rer_channel *channel, double z,
+                          int32_t k, int32_t code)
+{
+    double rate = channel->rates != NULL ? (double)channel->rates[(int64_t)code * channel->C + k]
+                                         : channel->uniform / (channel->C - 1);
+    double rest = k == state->sums.best ? state->sums.rest + at->own : at->total - z; /* (1 - p_k) total */
+    return at->blurred + at->alike * at->total / rest + at->clear * rate;
+}
+
+static void keep_of_row(rer_channel_others *others, const rer_channel_state *state, const rer_channel *channel,
+                        const float *z, double top, int32_t code)
+{
+    ways at = ways_of(state, channel);
+    double most = at.blurred + 2 * at.alike + at.clear; /* P(label | k), but for the best: none of them has p_k > 1/2 */
+    int32_t suggested = rer_channel_suggest(state, channel, z, code), last = RER_LIKELY_OTHERS - 1;
+    for (int32_t k = 0; k < channel->C; k++) {
+        double e = (double)z[k], least = others->share[last];
+        if (k == code || z[k] <= 0 || (k != state->sums.best && e * most <= least))
+            continue;
+        double weight = e * label_given(&at, state, channel, e, k, code);
+        if (weight > least)
+            put_other(others, last, k, weight);
+    }
+    if (place_among(others, suggested) > last)
+        put_other(others, last, suggested,
+                  (double)z[suggested] * label_given(&at, state, channel, (double)z[suggested], suggested, code));
+    for (int i = 0; i <= last && others->class[i] >= 0; i++)
+        others->share[i] = top + log(others->share[i]);
+    others->wrong = top + log(wrong_of(&at, state, channel) * at.total);
+}
+
+void rer_channel_keep_others(rer_channel_others *others, const rer_channel_state *state, const rer_channel *channel,
+                             const float *z, float top, int32_t first, int32_t classes, int32_t code)
+{
+    int last = RER_LIKELY_OTHERS - 1;
+    if (classes == channel->C) {
+        keep_of_row(others, state, channel, z, (double)top, code);
+        return;
+    }
+    double least = exp(others->share[last] - (double)top);
+    for (int32_t k = 0; k < classes; k++) /* P(label | k) is the same for all */
+        if (first + k != code && (double)z[k] > least) {
+            put_other(others, last, first + k, (double)top + log((double)z[k]));
+            least = exp(others->share[last] - (double)top);
+        }
+    others->wrong = (double)state->sums.top + log(1 + state->sums.rest);
+}
+
+void rer_channel_share_out(rer_channel_others *others, int32_t suggested)
+{
+    int own = place_among(others, suggested), n = 1;
+    for (int i = 0; i < RER_LIKELY_OTHERS; i++)
+        others->share[i] = others->class[i] < 0 ? 0 : fmin(1, exp(others->share[i] - others->wrong));
+    if (own == 0 || own == RER_LIKELY_OTHERS)
+        return;
+    double sum = others->share[own];
+    for (int i = 0; i < own && others->share[i] > sum / n; i++, n++)
+        sum += others->share[i];
+    for (; own > 0; own--) { /* it comes first of its equals */
+        others->class[own] = others->class[own - 1];
+        others->share[own] = others->share[own - 1];
+    }
+    others->class[0] = suggested;
+    for (int i = 0; i < n; i++)
+        others->share[i] = sum / n;
 }

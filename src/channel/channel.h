@@ -3,6 +3,7 @@
 
 #include "core/output.h"
 #include "fit/model.h"
+#include "run/scores.h"
 
 /* With more classes than are scored at a time wrong labels are taken to be uniform or blurred: rates of pairs and
  * likeness need all of a row's classes at once. */
@@ -38,6 +39,7 @@ typedef struct rer_channel_sample {
     const float *log_n;                     /* [C] log class sizes */
     int64_t rows;
     int32_t C;
+    double from, to; /* the fit's part of the whole progress */
 } rer_channel_sample;
 
 /* The likeliest channel. start NULL: from two ends, labels that go one way and mistakes that follow likeness;
@@ -59,9 +61,9 @@ typedef struct rer_channel_state {
 } rer_channel_state;
 rer_channel_state rer_channel_begin(void);
 /* Takes classes first..first+classes-1 in: value[j] [classes] of each kind that has a weight. code: the row's label,
- * or negative. z [classes] is left with exp(z - top). */
-void rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
-                      int32_t classes, int32_t code, float *z, const rer_kernels *kernels);
+ * or negative. z [classes] is left with exp(z - top), and that top is returned. */
+float rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
+                       int32_t classes, int32_t code, float *z, const rer_kernels *kernels);
 /* Log odds that the label is wrong, after the last class. */
 double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code);
 /* Log odds that class k is the true one of a row without a label; its own evidence: global, opinion. */
@@ -69,6 +71,20 @@ double rer_channel_right(const rer_channel_state *state, const rer_channel *chan
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in
  * tiles. */
 int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code);
+
+/* The classes other than the label that are likeliest to be the true one, the likeliest first. */
+typedef struct rer_channel_others {
+    int32_t class[RER_LIKELY_OTHERS]; /* -1: none */
+    double share[RER_LIKELY_OTHERS];  /* of the probability that the label is wrong; until the end log P(label and k) */
+    double wrong;                     /* log of the sum of these over all others */
+} rer_channel_others;
+rer_channel_others rer_channel_no_others(void);
+/* Takes the classes in that rer_channel_take has just taken, with the z and the top that it has left. */
+void rer_channel_keep_others(rer_channel_others *others, const rer_channel_state *state, const rer_channel *channel,
+                             const float *z, float top, int32_t first, int32_t classes, int32_t code);
+/* After the last class. The suggestion goes by how labels go from class to class alone; where all ways together make
+ * another class likelier, both get the mean: what is suggested is never the less likely one. */
+void rer_channel_share_out(rer_channel_others *others, int32_t suggested);
 
 /* rer_model_save up to its last step, rer_output_commit. */
 rer_status rer_model_stage(rer_output *output, const rer_model *model, const char *path, rer_error *error);

@@ -112,8 +112,12 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error)
 {
-    rer_channel_search common = {
-        .sample = sample, .kernels = kernels, .pool = pool, .pairs = sample->C <= RER_CHANNEL_PAIRS_MOST};
+    int passes = 0;
+    rer_channel_search common = {.sample = sample,
+                                 .kernels = kernels,
+                                 .pool = pool,
+                                 .pairs = sample->C <= RER_CHANNEL_PAIRS_MOST,
+                                 .passes = &passes};
     rer_channel made = {0}, other = {0};
     double weight = 1;
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)

@@ -90,8 +90,6 @@ rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cos
     float *room;
     (void)lay_out_flows(fit, &measure, &room);
     rer_job job = {.stage = "looking at the labels",
-                   .from = .48,
-                   .to = .5,
                    .items = rer_channel_items(fit),
                    .scratch = fit->scratch = measure.used,
                    .work = flows_of_rows,

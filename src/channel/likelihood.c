@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define SMALL 40000     /* values: a tenth of a millisecond */
+#define SMALL 40000 /* values: a tenth of a millisecond */
+#define USUAL_PASSES 60.0
 #define FLAT 1e-4       /* the slope of the objective, a row, that is none */
 #define BETA_SPREAD 1.0 /* sd of beta */
 #define FEW 10.0        /* e, v ~ Beta(1, FEW) */
@@ -64,11 +65,21 @@ int64_t rer_channel_items(const rer_channel_search *fit)
     return (fit->sample->rows + RER_CHANNEL_ITEM - 1) / RER_CHANNEL_ITEM;
 }
 
+/* How far it is after so many passes: how many it takes is known when they are done. */
+static double progress_after(const rer_channel_sample *sample, int passes)
+{
+    return sample->to - (sample->to - sample->from) * exp(-passes / USUAL_PASSES);
+}
+
 /* As the pool runs it; a small job here and now, since waking threads would take longer than the work. */
 rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error)
 {
-    if (fit->sample->rows * fit->sample->C > SMALL)
-        return rer_pool_run(fit->pool, job, error);
+    if (fit->sample->rows * fit->sample->C > SMALL) {
+        rer_job part = *job;
+        part.from = progress_after(fit->sample, *fit->passes);
+        part.to = progress_after(fit->sample, ++*fit->passes);
+        return rer_pool_run(fit->pool, &part, error);
+    }
     void *scratch = NULL;
     rer_status status = rer_allocate(&scratch, job->scratch, 1, "the noise channel", error);
     for (int64_t item = 0; status == RER_OK && item < job->items; item++) {
@@ -182,8 +193,6 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_slope(fit, &measure);
     rer_job job = {.stage = "looking at the labels",
-                   .from = .48,
-                   .to = .5,
                    .items = rer_channel_items(fit),
                    .scratch = fit->scratch = measure.used,
                    .work = slope_of_rows,

@@ -205,8 +205,8 @@ rer_status rer_sample_errors(float *d2, const rer_model *model, const rer_row_sa
     (void)lay_out(&pass, &measure, &reconstructor);
     rer_job job = {
         .stage = "calibrating",
-        .from = .45,
-        .to = .5,
+        .from = .47,
+        .to = .48,
         .items = (sample->count + SAMPLE_BLOCK - 1) / SAMPLE_BLOCK,
         .scratch = measure.used,
         .work = score_sample,

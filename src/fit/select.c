@@ -33,6 +33,7 @@ typedef struct shrinkage_round {
     const rer_row_sample *sample;
     const rer_run *run;
     const float *log_n; /* [C] */
+    int rounds;         /* so far */
     int count;
     double shrinkage[GRID], fit[GRID]; /* a and F(a) */
     rer_centroid candidate[GRID];
@@ -112,21 +113,22 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
     rer_pool *pool = round->run->pool;
+    double left = .03 * pow(.6, round->rounds++), from = .48 - left, span = .4 * left; /* of the whole progress */
     rer_job metrics = {.stage = "choosing the shrinkage",
-                       .from = .45,
-                       .to = .46,
+                       .from = from,
+                       .to = from + span / 3,
                        .items = round->count,
                        .work = make_metric,
                        .context = round};
     rer_job scores = {.stage = metrics.stage,
-                      .from = .46,
-                      .to = .48,
+                      .from = metrics.to,
+                      .to = from + 2 * span / 3,
                       .items = round->count * sample_blocks(sample),
                       .work = score_sample,
                       .context = round};
     rer_job fits = {.stage = metrics.stage,
-                    .from = .48,
-                    .to = .5,
+                    .from = scores.to,
+                    .to = from + span,
                     .items = round->count,
                     .scratch = sample->count * (int64_t)sizeof(double),
                     .work = fit_candidate,

@@ -42,6 +42,16 @@ static void list_class(listed *list, int32_t c)
     list->class[list->count++] = c;
 }
 
+/* What the row may be, as far as it fits. */
+static void list_likely(listed *list, const rer_result *result, int64_t row)
+{
+    int32_t classes[RER_LIKELY];
+    double probabilities[RER_LIKELY];
+    int32_t count = rer_result_likely(result, row, classes, probabilities);
+    for (int32_t i = 0; i < count && list->count < CHOICES_MAX; i++)
+        list_class(list, classes[i]);
+}
+
 static bool make_list(listed *list, const rer_page *page)
 {
     const rer_result *result = page->result;
@@ -60,6 +70,8 @@ static bool make_list(listed *list, const rer_page *page)
         list_class(list, result->given[gallery->suspects[i]]);
         list_class(list, rer_suggested(result, gallery->suspects[i]));
     }
+    for (int64_t i = 0; i < gallery->n_suspects; i++)
+        list_likely(list, result, gallery->suspects[i]);
     for (int64_t i = 0; i < gallery->n_outliers; i++)
         list_class(list, result->given[gallery->outliers[i]]);
     for (int32_t c = 0; c < result->C && list->count < CHOICES_MAX; c++)
@@ -190,6 +202,24 @@ static void put_nearest(rer_json *json, const rer_page *page, const listed *list
     rer_json_end(json);
 }
 
+/* [class, probability] of what the row may be, the likeliest first. */
+static void put_likely(rer_json *json, const rer_page *page, const listed *list, int64_t row)
+{
+    int32_t classes[RER_LIKELY];
+    double probabilities[RER_LIKELY];
+    int32_t count = rer_result_likely(page->result, row, classes, probabilities);
+    rer_json_array(json, NULL);
+    for (int32_t i = 0; i < count; i++) {
+        if (list->place[classes[i]] < 0)
+            continue;
+        rer_json_array(json, NULL);
+        rer_json_integer(json, NULL, list->place[classes[i]]);
+        rer_json_real(json, NULL, probabilities[i]);
+        rer_json_end(json);
+    }
+    rer_json_end(json);
+}
+
 /* [column, its value, what is typical of the given and of the suggested class] */
 static void put_telling(rer_json *json, const rer_gallery *gallery, int64_t i)
 {
@@ -242,6 +272,7 @@ static void put_suspects(rer_json *json, const rer_page *page, const listed *lis
         put_nearest(json, page, list, sample.row);
         put_rows(json, gallery->neighbours + i * RER_NEIGHBOURS, RER_NEIGHBOURS);
         put_telling(json, gallery, i);
+        put_likely(json, page, list, sample.row);
         rer_json_end(json);
     }
     rer_json_end(json);

@@ -37,6 +37,7 @@ const rerReport = (function () {
   function percent(p) {
     if (p === null) return "–";
     if (p > 0.9995) return "> 99.9 %";
+    if (p > 0 && p < 0.00005) return "< 0.01 %";
     return (100 * p).toFixed(p < 0.0995 ? 2 : 1) + " %";
   }
 

@@ -153,8 +153,8 @@
     return s.near > 0 ? nearRows(s) : nearness(s);
   }
 
-  /* The labels that it may have, the likeliest first: given and suggested, those of the rows next to it, those that are
-   * taken for them. */
+  /* The labels that it may have, the likeliest first: by their probabilities where it had a second look, then given and
+   * suggested, those of the rows next to it, those that are taken for them. */
   function likely(s) {
     const counts = new Map();
     for (const c of s.nearest) counts.set(c, (counts.get(c) || 0) + 1);
@@ -162,17 +162,18 @@
     const confused = data.pairs.filter(([a, b]) => [s.given, s.suggested].includes(a) !== [s.given, s.suggested].includes(b))
       .map(([a, b]) => ([s.given, s.suggested].includes(a) ? b : a));
     const order = s.p > 0.5 ? [s.suggested, s.given] : [s.given, s.suggested];
-    return { counts, order: Array.from(new Set([...order, ...near, ...confused])).filter((c) => c >= 0) };
+    return { counts, order: Array.from(new Set([...s.likely.keys(), ...order, ...near, ...confused])).filter((c) => c >= 0) };
   }
 
   function likelyLabels(s) {
     const { counts, order } = likely(s);
-    const chance = (c) => c === s.given && s.p !== null ? `${percent(1 - s.p)} right`
-      : counts.has(c) ? `${counts.get(c)} of ${s.nearest.length} nearest` : c === s.suggested ? "suggested" : "";
+    const chance = (c) => s.likely.has(c) ? percent(s.likely.get(c)) : c === s.given && s.p !== null ? percent(1 - s.p) : "";
+    const witnesses = (c) => counts.has(c) ? `${counts.get(c)} of ${s.nearest.length} nearest` : "";
     return make("ol", { class: "likely", "aria-label": "Likely labels" }, ...order.slice(0, 5).map((c, i) =>
       make("li", {}, make("button", { type: "button", "data-act": `class-${i}`, title: nameOf(c),
         onclick: () => decide("choose", values[c]) },
-        make("kbd", { text: i + 1 }), label(c), make("span", { class: "muted", text: chance(c) })))));
+        make("kbd", { text: i + 1 }), label(c), make("span", { class: "muted", text: witnesses(c) }),
+        make("b", { text: chance(c) })))));
   }
 
   function withLabel(box, c, s) {

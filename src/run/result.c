@@ -53,8 +53,9 @@ void rer_result_free(rer_result *result)
     if (result == NULL)
         return;
     RER_FREE_ALL(result->given, result->suggested, result->proposed, result->own, result->other, result->logit,
-                 result->looks.row, result->looks.near, result->looks.nearness, result->outlier_score,
-                 result->duplicate, result->flags, result->classes, result->pairs);
+                 result->looks.row, result->looks.near, result->looks.nearness, result->looks.other,
+                 result->looks.share, result->outlier_score, result->duplicate, result->flags, result->classes,
+                 result->pairs);
     for (int32_t c = 0; result->names != NULL && c < result->C; c++)
         free(result->names[c]);
     free(result->names);
@@ -118,6 +119,34 @@ int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_
     while (at >= 0 && count < RER_NEAR_ROWS && result->looks.near[at * RER_NEAR_ROWS + count] >= 0) {
         rows[count] = result->looks.near[at * RER_NEAR_ROWS + count];
         count++;
+    }
+    return count;
+}
+
+int32_t rer_result_likely(const rer_result *result, int64_t row, int32_t classes[RER_LIKELY],
+                          double probabilities[RER_LIKELY])
+{
+    rer_sample sample = rer_sample_of(result, row);
+    int64_t at = look_at(result, row);
+    int32_t count = 0;
+    if (at < 0 || sample.given < 0 || isnan(sample.mistakenness))
+        return 0;
+    const int32_t *other = result->looks.other + at * RER_LIKELY_OTHERS;
+    const float *share = result->looks.share + at * RER_LIKELY_OTHERS;
+    bool is_given_put = false;
+    for (int i = 0; i < RER_LIKELY_OTHERS && other[i] >= 0; i++) {
+        double probability = sample.mistakenness * (double)share[i];
+        if (!is_given_put && sample.label_score >= probability) {
+            is_given_put = true;
+            classes[count] = sample.given;
+            probabilities[count++] = sample.label_score;
+        }
+        classes[count] = other[i];
+        probabilities[count++] = probability;
+    }
+    if (!is_given_put) {
+        classes[count] = sample.given;
+        probabilities[count++] = sample.label_score;
     }
     return count;
 }

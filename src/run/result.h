@@ -9,8 +9,11 @@
 /* Rows that had a second look (score/second_look.h). */
 typedef struct rer_looks {
     int64_t count;
-    int64_t *row;    /* [count] ascending */
-    int32_t *near;   /* [count, RER_NEAR_ROWS] the nearest rows, -1: none */
+    int64_t *row;  /* [count] ascending */
+    int32_t *near; /* [count, RER_NEAR_ROWS] the nearest rows, -1: none */
+    int32_t
+        *other;   /* [count, RER_LIKELY_OTHERS] classes that it may be of instead, the likeliest first, -1: none ... */
+    float *share; /* [count, RER_LIKELY_OTHERS] ... and their shares of its mistakenness */
     float *nearness; /* [count] distance to the suggested class over that of a typical row of it; NaN: unknown */
 } rer_looks;
 

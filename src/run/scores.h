@@ -3,6 +3,8 @@
 
 #include "core/core.h"
 
+#define RER_LIKELY_OTHERS (RER_LIKELY - 1) /* classes other than the label that are kept of a row */
+
 /* Each [N]. Only own, other and nearest are always there. */
 typedef struct rer_scores {
     float *own;       /* own error, NaN: missing */

@@ -22,8 +22,9 @@
 /* Rows of a class that a stretch has at least, about. ImageNet's shape, processor seconds: 1 (one round) 39.3, 64 (three)
  * 37.0, 128 (six) 37.3. */
 #define AT_ONCE 64
-#define MANY 128 /* rows of which the likeliest are worth looking for first */
-#define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
+#define LOADING .1 /* of the time of a stretch: reading its rows */
+#define MANY 128   /* rows of which the likeliest are worth looking for first */
+#define PIECE 32   /* asking rows of an item, and rows that they are compared with at a time */
 
 /* Some of those that ask for a class. */
 typedef struct near_item {
@@ -335,7 +336,7 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
     int64_t blocks = pass->end - pass->first;
     rer_job load = {.stage = "looking again",
                     .from = from,
-                    .to = (from + to) / 2,
+                    .to = from + LOADING * (to - from),
                     .items = blocks,
                     .scratch = rer_block_scratch(run),
                     .work = load_block,

@@ -280,6 +280,76 @@ static void test_wrong(void **state)
     for_each_row(check_wrong);
 }
 
+/* ---- what else a label may be ------------------------------------------------------------------ */
+
+/* share [n] of each class in the probability that the label is wrong. */
+static void plain_shares(double *share, const plain_row *row)
+{
+    plain_parts parts = plain(row);
+    double sum = 0, e = row->blur, v = row->likeness;
+    int32_t c = row->code;
+    for (int32_t k = 0; k < row->n; k++) {
+        double by_likeness = v * parts.p[c] / without(parts.p, row->n, k);
+        share[k] = k == c ? 0 : parts.p[k] * (e * parts.b[c] + (1 - e) * ((1 - v) * row->rate[k] + by_likeness));
+        sum += share[k];
+    }
+    for (int32_t k = 0; k < row->n; k++)
+        share[k] /= sum;
+}
+
+/* The suggestion comes first, and takes the mean with those that are above it; the others as they are. */
+static void check_shares(const rer_channel_others *others, const double *share, int32_t suggested, int32_t n)
+{
+    double sum = share[suggested], got = 0, want = 0, above[RER_LIKELY_OTHERS] = {0};
+    int pooled = 1, places = (int)rer_min(RER_LIKELY_OTHERS, n - 1);
+    for (int i = 0; i < places && others->class[i] >= 0; i++) {
+        double own = share[others->class[i]];
+        got += others->share[i];
+        want += own;
+        above[i] = own;
+        assert_true(i == 0 || others->share[i] <= others->share[i - 1]);
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(others->class[i], others -> class[j]);
+        for (int32_t k = 0; i > 0 && k < n; k++) { /* none that is left out is above one that is listed */
+            bool listed = false;
+            for (int j = 0; j < places; j++)
+                listed = listed || others->class[j] == k;
+            assert_true(listed || share[k] <= own + 2e-5);
+        }
+    }
+    assert_int_equal(others->class[0], suggested);
+    for (int i = 1; i < places && above[i] > sum / pooled; i++, pooled++)
+        sum += above[i];
+    for (int i = 0; i < places && others->class[i] >= 0; i++)
+        assert_float_equal(others->share[i], i < pooled ? sum / pooled : above[i], 2e-5);
+    assert_float_equal(got, want, 5e-5);
+}
+
+static void check_others(plain_row *row, const rer_kernels *kernels, bool with_rates)
+{
+    static uint64_t seed = 78;
+    static made_channel made;
+    float z[MOST];
+    double share[MOST];
+    make_channel(&made, row, with_rates, &seed);
+    plain_row same = row_of(row, &made);
+    rer_channel_state state = rer_channel_begin();
+    rer_channel_others others = rer_channel_no_others();
+    const float *value[RER_EVIDENCE_KINDS] = {made.value};
+    float top = rer_channel_take(&state, &made.channel, value, 0, row->n, row->code, z, kernels);
+    int32_t suggested = rer_channel_suggest(&state, &made.channel, z, row->code);
+    rer_channel_keep_others(&others, &state, &made.channel, z, top, 0, row->n, row->code);
+    rer_channel_share_out(&others, suggested);
+    plain_shares(share, &same);
+    check_shares(&others, share, suggested, row->n);
+}
+
+static void test_others(void **state)
+{
+    (void)state;
+    for_each_row(check_others);
+}
+
 /* The kernels alone: sums and odds of a row, with a class that is not there. */
 static void test_sums(void **state)
 {
@@ -350,8 +420,15 @@ static void test_tiles(void **state)
             plain_row same = row_of(&row, &made);
             rer_channel_state states = rer_channel_begin();
             const float *low[RER_EVIDENCE_KINDS] = {made.value}, *high[RER_EVIDENCE_KINDS] = {made.value + first};
-            rer_channel_take(&states, &made.channel, low, 0, first, row.code, z, kernels);
-            rer_channel_take(&states, &made.channel, high, first, n - first, row.code, z, kernels);
+            rer_channel_others others = rer_channel_no_others();
+            double share[MOST];
+            float top = rer_channel_take(&states, &made.channel, low, 0, first, row.code, z, kernels);
+            rer_channel_keep_others(&others, &states, &made.channel, z, top, 0, first, row.code);
+            top = rer_channel_take(&states, &made.channel, high, first, n - first, row.code, z, kernels);
+            rer_channel_keep_others(&others, &states, &made.channel, z, top, first, n - first, row.code);
+            rer_channel_share_out(&others, states.sums.best);
+            plain_shares(share, &same);
+            check_shares(&others, share, states.sums.best, n);
             double got = rer_channel_wrong(&states, &made.channel, row.code), want = plain_logit(&same);
             if (!(fabs(got - want) < 2e-5 * (1 + fabs(want))))
                 fail_msg("log odds of %d classes in tiles: %.9g instead of %.9g", (int)n, got, want);
@@ -533,11 +610,17 @@ static void test_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient), cmocka_unit_test(test_flows),
-        cmocka_unit_test(test_wrong),    cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_tiles),    cmocka_unit_test(test_label_alone_in_a_tile),
-        cmocka_unit_test(test_right),    cmocka_unit_test(test_edge),
-        cmocka_unit_test(test_products), cmocka_unit_test(test_right_beyond_the_edge),
+        cmocka_unit_test(test_gradient),
+        cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_label_alone_in_a_tile),
+        cmocka_unit_test(test_right),
+        cmocka_unit_test(test_edge),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_right_beyond_the_edge),
     };
     return cmocka_run_group_tests_name("channel.channel", tests, NULL, NULL);
 }

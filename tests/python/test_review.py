@@ -1,6 +1,7 @@
 """result.review(): a server of its own, its address, what a notebook shows, decisions that become labels."""
 import http.client
 import json
+import pickle
 import urllib.parse
 
 import numpy as np
@@ -51,11 +52,58 @@ def test_review_of_files(data):
     np.testing.assert_array_equal(rer.apply(y, folder / "review"), expected)
 
 
-def test_review_of_arrays_says_what_it_cannot(data):
+def look_again(address):
+    again = json.loads(ask(address, "again", {}))["again"]
+    while again["state"] == "runs":
+        again = json.loads(ask(address, "again"))["again"]
+    assert again["state"] == "done", again
+
+
+def test_look_again_at_arrays(data):
+    """Rows in memory, whatever else the analysis was given: a copy is beside the results."""
     folder, X, y = data
-    with rer.analyze(X, y).review(folder / "review") as review:
+    probabilities = np.full((len(y), 3), 0.1, "f4")
+    probabilities[np.arange(len(y)), y] = 0.8
+    groups = np.arange(len(y)) // 2
+    labels = (y, np.array(["ant", "bee", "cow"])[y], y > 0, np.where(np.arange(len(y)) == 50, -1, y))
+    for place, (given, more) in enumerate([*((each, {}) for each in labels), (y, {"pred_probs": probabilities, "groups": groups}),
+                                           (y, {"class_names": ["one", "two", "three"], "groups": "duplicates"})]):
+        result = rer.analyze(X, given, **more)
+        with result.review(folder / f"review {place}") as review:
+            assert json.loads(ask(review.address, "state"))["why"] is None
+            decide(review.address, 1, "drop")
+            look_again(review.address)
+
+
+def test_without_a_copy_of_the_rows(data):
+    folder, X, y = data
+    with rer.analyze(X, y).review(folder / "review", keep_rows=False) as review:
         assert "memory" in json.loads(ask(review.address, "state"))["why"]
         decide(review.address, 1, "keep")
+    assert not (folder / "review" / "rows").exists()
+
+
+def test_a_large_copy_is_told(data, monkeypatch):
+    folder, X, y = data
+    monkeypatch.setattr("rer._review._LARGE", X.nbytes)
+    with pytest.warns(UserWarning, match="copy of the rows"):
+        rer.analyze(X, y).review(folder / "review").close()
+
+
+def test_likely_labels(data):
+    """Their probabilities are parts of what the columns say; a pickle has them too."""
+    _, X, y = data
+    names = np.array(["ant", "bee", "cow"])
+    result = rer.analyze(X, names[y])
+    for row in result.issues:
+        likely = dict(result.likely_labels(row))
+        assert list(likely.values()) == sorted(likely.values(), reverse=True)
+        np.testing.assert_allclose(likely.pop(result.given_label[row]), 1 - result.mistakenness[row], atol=1e-7)
+        assert next(iter(likely)) == result.suggested_label[row]
+        np.testing.assert_allclose(sum(likely.values()), result.mistakenness[row], rtol=1e-6)
+        assert pickle.loads(pickle.dumps(result)).likely_labels(row) == result.likely_labels(row)
+    assert len(result.issues) > 0
+    assert rer.analyze(X, y, detector="knn").likely_labels(result.issues[0]) == []
 
 
 def test_results_of_other_data_are_left_alone(data):

@@ -23,22 +23,11 @@ def browser_path():
 
 
 class BrowserCase(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="rer-browser."))
-        SHOTS.mkdir(parents=True, exist_ok=True)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-        shutil.rmtree(cls.folder)
+    browser = None  # one for all tests, and a folder: main has them
+    folder = None
 
     def setUp(self):
         self.complaints = []
-        self.allowed = None
 
     def tearDown(self):
         self.assertEqual(self.complaints, [])
@@ -74,25 +63,40 @@ class BrowserCase(unittest.TestCase):
             self.assertLess(time.monotonic(), end, expression)
             time.sleep(.01)
 
-    def shoot(self, page, name, full_page=True):
-        page.screenshot(path=str(SHOTS / f"{name}.png"), full_page=full_page)
+    def shoot(self, page, name, full_page=True, most=4000):
+        """The page down to `most` pixels: pictures of long ones take longer than the tests."""
+        size = page.evaluate("[document.documentElement.clientWidth, document.documentElement.scrollHeight]")
+        clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], most)} if full_page else None
+        page.screenshot(path=str(SHOTS / f"{name}.png"), full_page=full_page, clip=clip)
 
     def assert_harmless(self, page):
         """Nothing that a user wrote became an element or ran."""
         self.assertIsNone(page.evaluate("window.evil ?? null"))
         self.assertEqual(page.evaluate("document.querySelectorAll('img[src=x], [onerror], [onload]').length"), 0)
 
-
     def assert_readable(self, page):
         """Every text stands out at least 4.5 : 1 from what is behind it, in charts and fields too."""
         self.assertEqual(page.evaluate(FAINT_TEXTS), [])
 
     def assert_accessible(self, page):
-        """axe-core finds nothing in either theme."""
-        for scheme in ("light", "dark"):
+        """axe-core finds nothing in either theme; the second one changes colours alone."""
+        for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
             page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page).response["violations"]
+            found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
             self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [], scheme)
+
+    def assert_fits(self, page, what=None):
+        """Nothing is wider than the window."""
+        self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, what)
+
+    def shoot_all(self, page, name, looks=("light", "dark", "phone")):
+        """Screenshots, each fit to read."""
+        for look in looks:
+            page.emulate_media(color_scheme="dark" if look == "dark" else "light")
+            page.set_viewport_size({"width": 390, "height": 844} if look == "phone" else {"width": 1360, "height": 900})
+            self.shoot(page, f"{name}-{look}")
+            self.assert_fits(page, look)
+            self.assert_readable(page)
 
     def assert_fits_paper(self, page):
         """Printed, nothing is wider than the sheet: A4 with margins of 12 mm."""
@@ -155,4 +159,10 @@ def main():
     if browser_path() is None:
         print("Skipped: there is no Chromium (Debian's package chromium).")
         sys.exit(SKIPPED)
-    unittest.main()
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="rer-browser.") as folder, sync_playwright() as playwright:
+        BrowserCase.folder = pathlib.Path(folder)
+        BrowserCase.browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        done = unittest.main(exit=False)
+        BrowserCase.browser.close()
+    sys.exit(not done.result.wasSuccessful())

@@ -16,7 +16,7 @@ if(MICROHTTPD_INCLUDE_DIR)
     set(live live)
 endif()
 if(NOT RER_SANITIZE)
-    foreach(name frame review pages ${live})
+    foreach(name frame review queue samples classes pages ${live})
         add_test(NAME report.browser_${name} COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_${name}.py)
         set_tests_properties(report.browser_${name} PROPERTIES LABELS once SKIP_RETURN_CODE 77 ENVIRONMENT
             "RER_MAKE_PAGE=$<TARGET_FILE:make_page>;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SHOTS=${PROJECT_BINARY_DIR}/shots")

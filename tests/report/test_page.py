@@ -43,6 +43,25 @@ class Page(PageCase):
                 self.assertEqual(data["classes"][suggested], sample["suggested_label"])
         self.assertEqual(sum(s[5] & 4 for s in self.make("--budget", 130)["suspects"]), 4 * 130)
 
+    def test_likely_labels(self):
+        """Their probabilities are parts of the one that the label is wrong, whatever sort of mistakes there are."""
+        pairs = np.arange(400) % 3 == 0
+        for label in (lambda y: y, lambda y: np.where(pairs & (y < 2), 1 - y, y), lambda y: np.where(pairs, (y + 1) % 5, y)):
+            X, y = clusters(n=400, classes=5, planted=40, spread=1.2)
+            data = self.analyze(X, label(y))
+            looked = 0
+            for row, given, suggested, p, *_, likely in data["suspects"]:
+                chances = [chance for _, chance in likely]
+                others = [(c, chance) for c, chance in likely if c != given]
+                self.assertEqual(chances, sorted(chances, reverse=True))
+                if not likely:
+                    continue
+                looked += 1
+                np.testing.assert_allclose(dict(likely)[given], 1 - p, atol=1e-6)
+                self.assertEqual(others[0][0], suggested)
+                np.testing.assert_allclose(sum(chance for _, chance in others), p, rtol=1e-5)  # all five classes
+            self.assertGreater(looked, 30)
+
     def test_examples_are_the_nearest_clean_rows(self):
         data = self.make()
         unit = self.X / np.linalg.norm(self.X, axis=1, keepdims=True)

@@ -13,9 +13,6 @@ from browser_case import EVIL, BrowserCase
 from page_case import clusters
 
 COMMAND = os.environ["RER_COMMAND"]
-LOOKS = (("light", {"viewport": {"width": 1360, "height": 900}}),
-         ("dark", {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"}),
-         ("phone", {"viewport": {"width": 390, "height": 844}}))
 
 
 class Pages(BrowserCase):
@@ -38,15 +35,12 @@ class Pages(BrowserCase):
         with open(self.folder / path, newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
-    def shoot_all(self, path, name):
-        for look, settings in LOOKS:
-            page = self.open(self.folder / path, **settings)
-            self.shoot(page, f"{name}-{look}")
-            self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, look)
-            self.assert_readable(page)
+    def look_at(self, path, name):
+        page = self.open(self.folder / path)
+        self.shoot_all(page, name)
         self.assert_accessible(page)
-        printed = self.open(self.folder / path)
-        self.assert_fits_paper(printed)
+        self.assert_fits_paper(page)
+        page.emulate_media(media="screen")
         return page
 
     def near(self, a, b):
@@ -55,7 +49,7 @@ class Pages(BrowserCase):
     def test_scale(self):
         self.save("", *clusters(n=600, classes=4, spread=1.0))
         self.rer("scale", "X.npy", "y.npy", "--sizes", "20,30,40,60,80,100", "--repeats", "2", "--out", "scaling")
-        page = self.shoot_all("scaling/scale.html", "scale")
+        page = self.look_at("scaling/scale.html", "scale")
         data = json.loads((self.folder / "scaling" / "scale.json").read_text())
         points = self.table(page, "Points")
         self.assertEqual(len(points), len(data["points"]))
@@ -81,7 +75,7 @@ class Pages(BrowserCase):
     def test_bench(self):
         self.save("", *clusters(n=240, classes=3, spread=1.2))
         self.rer("bench", "X.npy", "y.npy", "--rates", ".1,.2", "--seeds", "2", "--out", "comparison")
-        page = self.shoot_all("comparison/bench.html", "bench")
+        page = self.look_at("comparison/bench.html", "bench")
         rows = [row for row in self.read("comparison/bench.csv") if row["noise"] != "none"]
         means = {row[0]: row for row in self.table(page, "Detectors")}
         for place, metric in ((1, "auroc"), (3, "f1"), (5, "ece"), (7, "noise_rate_error")):
@@ -130,7 +124,7 @@ class Pages(BrowserCase):
             self.save(i, (X + i * np.random.default_rng(i).normal(size=X.shape)).astype("f4"), labels)
             self.rer("analyze", f"X{i}.npy", f"y{i}.npy", "--out", name, "--quiet")
         self.rer("compare", *names, "--out", "agreement")
-        page = self.shoot_all("agreement/compare.html", "compare")
+        page = self.look_at("agreement/compare.html", "compare")
         self.assert_harmless(page)
         pairs = self.read("agreement/agreement.csv")
         for shown, row in zip(self.table(page, "Agreement of pairs"), pairs, strict=True):
