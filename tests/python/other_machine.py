@@ -9,7 +9,7 @@ import numpy as np
 
 import rer
 
-# Classes that overlap: where they do not, every shrinkage is as likely, and rounding chooses one.
+# Classes that overlap: where they lie far apart, the shrinkage that is chosen has differed between machines.
 random = np.random.default_rng(0)
 y = np.arange(1500) % 5
 X = (random.normal(size=(5, 24))[y] + random.normal(size=(1500, 24))).astype("f4")
