@@ -10,7 +10,7 @@ export BUILD JOBS
 export CMAKE_GENERATOR ?= Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 
-.PHONY: help build demo test test-deep test-cuda test-all hostile lint bench bench-detection wheel notebook dist deb format install clean packages
+.PHONY: help build demo test test-deep test-cuda test-all hostile lint bench bench-detection wheel wheel-aarch64 notebook dist deb format install clean packages
 
 help:
 	@echo 'make demo      look for wrong labels in Fashion-MNIST (60,000 pictures)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench     speed and memory beside what users would run instead'
 	@echo 'make bench-detection  which detector finds the wrong labels: the tables of docs/detection.md (half an hour)'
 	@echo 'make wheel     the Python package as a wheel (manylinux) and as sources, in $(BUILD)/wheel'
+	@echo 'make wheel-aarch64  the same for Linux on aarch64, cross-compiled on Debian and tried in qemu'
 	@echo 'make notebook  runs examples/find_mistakes.ipynb and keeps what it shows'
 	@echo 'make dist      the sources as a tarball, in $(BUILD)/dist: the same bytes each time'
 	@echo 'make deb       Debian packages of it, in $(BUILD)/deb'
@@ -72,6 +73,11 @@ wheel:
 	@scripts/install-packages.sh build test
 	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
 	@scripts/wheel.sh $(abspath $(BUILD))/venv-package/bin/python $(abspath $(BUILD)) $(abspath $(BUILD))/wheel
+
+wheel-aarch64:
+	@scripts/install-packages.sh build test aarch64
+	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
+	@tests/python/aarch64.sh $(abspath $(BUILD))/venv-package $(abspath $(BUILD))
 
 notebook:
 	@scripts/install-packages.sh build test

@@ -26,7 +26,8 @@ rer_embed(RER_SOURCES rer_frame_js src/report/frame.js)
 add_library(rer_settings INTERFACE)
 target_include_directories(rer_settings INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include
                            ${OPENBLAS_INCLUDE_DIR} ${CSV_INCLUDE_DIR} ${LBFGS_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR})
-target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64
+target_compile_definitions(rer_settings INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _DARWIN_C_SOURCE
+                           _FILE_OFFSET_BITS=64
                            RER_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
 target_compile_options(rer_settings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
                        -Wpointer-arith -Wcast-align -Wwrite-strings -Wvla -Wno-unknown-pragmas -Werror
@@ -42,7 +43,10 @@ target_link_libraries(rer_settings INTERFACE Threads::Threads ZLIB::ZLIB PkgConf
                       PkgConfig::PNG PkgConfig::WEBP PkgConfig::JPEG ${CSV_LIBRARY} ${LBFGS_LIBRARY}
                       ${OPENBLAS_LIBRARY} ${CMAKE_DL_LIBS} m)
 # The serial OpenBLAS shares its buffers among threads; backend/cpu/blas_memory.c gives each its own.
-target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
+if(RER_WRAPS)
+    target_compile_definitions(rer_settings INTERFACE RER_WRAPS)
+    target_link_options(rer_settings INTERFACE -Wl,--wrap=blas_memory_alloc -Wl,--wrap=blas_memory_free -Wl,--wrap=getenv)
+endif()
 
 add_library(rer_objects OBJECT ${RER_SOURCES})
 target_link_libraries(rer_objects PUBLIC rer_settings)
@@ -76,7 +80,9 @@ target_link_libraries(rer PRIVATE rer_objects)
 target_include_directories(rer INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 set(RER_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/librer.map)
-target_link_options(rer PRIVATE -Wl,--exclude-libs,ALL -Wl,--no-undefined -Wl,--version-script=${RER_EXPORTS})
+rer_link_if_known(rer -Wl,--exclude-libs,ALL)
+rer_link_if_known(rer -Wl,--no-undefined)
+rer_link_if_known(rer -Wl,--version-script=${RER_EXPORTS})
 # The number of the binary interface, which is not the version's: it changes where a program that was linked
 # before could not run any more, and RER_INTERFACE_SINCE with it.
 set(RER_INTERFACE 1)

@@ -8,6 +8,17 @@ function(rer_need is_found name package)
     endif()
 endfunction()
 
+# GNU's linker knows options that others do not: each is tried first.
+include(CheckLinkerFlag)
+function(rer_link_if_known target flag)
+    string(MAKE_C_IDENTIFIER "RER_LINKER${flag}" known)
+    check_linker_flag(C ${flag} ${known})
+    if(${known})
+        target_link_options(${target} PRIVATE ${flag})
+    endif()
+endfunction()
+check_linker_flag(C -Wl,--wrap=getenv RER_WRAPS)
+
 find_package(Threads REQUIRED)
 find_package(ZLIB QUIET)
 rer_need(ZLIB_FOUND zlib zlib1g-dev)
@@ -36,8 +47,11 @@ find_library(CSV_LIBRARY csv)
 find_path(LBFGS_INCLUDE_DIR lbfgs.h)
 find_library(LBFGS_LIBRARY lbfgs)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h)
-find_path(OPENBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial openblas-serial)
-find_library(OPENBLAS_LIBRARY NAMES libopenblas.a PATH_SUFFIXES openblas-serial)
+# Without wrapped symbols it must be a build with threads of its own, whose buffers have locks: Homebrew's is one.
+set(homebrew /opt/homebrew/opt/openblas /usr/local/opt/openblas)
+find_path(OPENBLAS_INCLUDE_DIR cblas.h HINTS ${homebrew}
+          PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-serial openblas-serial include)
+find_library(OPENBLAS_LIBRARY NAMES libopenblas.a HINTS ${homebrew} PATH_SUFFIXES openblas-serial lib)
 foreach(part "CSV_INCLUDE_DIR;CSV_LIBRARY;libcsv;libcsv-dev" "LBFGS_INCLUDE_DIR;LBFGS_LIBRARY;liblbfgs;liblbfgs-dev"
         "RANDOM123_INCLUDE_DIR;RANDOM123_INCLUDE_DIR;Random123;librandom123-dev"
         "OPENBLAS_INCLUDE_DIR;OPENBLAS_LIBRARY;OpenBLAS (the static serial archive);libopenblas-serial-dev")

@@ -1,10 +1,16 @@
 /* The extension module rer._rer: librer for the Python code beside it. Four objects (Dataset,
  * Model, Result, Study) own one pointer of the library each; calls give the lock of the interpreter up
- * while the library works. Only the stable interface of Python 3.11 is used (abi3). */
+ * while the library works. Only the stable interface of Python 3.11 is used (abi3), which
+ * free-threaded builds do not have: for those it is compiled for one version. Objects of ours are filled where they are
+ * made, and only read afterwards: no lock is needed. */
 #pragma once
 
+#include <pyconfig.h> /* Py_GIL_DISABLED */
+
 #define PY_SSIZE_T_CLEAN
+#ifndef Py_GIL_DISABLED
 #define Py_LIMITED_API 0x030B0000
+#endif
 #include <Python.h>
 
 #include <rer_studies.h>

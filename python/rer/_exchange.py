@@ -10,6 +10,7 @@ from rer._arrays import Array
 _DTYPES = {"F32": "f4", "F64": "f8", "I32": "i4", "I64": "i8", "U8": "u1"}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ASKING = ("row", "x", "class")  # [rows that ask, ...] of a search for near rows
+_ANSWERED = 10 * 8 + 3 * 4  # bytes of the answer for a row and a class: RER_NEAR_KEPT neighbours, RER_NEAR distances
 
 
 def _read(message: bytes) -> tuple[dict[str, str], dict[str, Array]]:
@@ -43,14 +44,17 @@ def stage_of(message: bytes) -> str:
     return str(json.loads(message[8 : 8 + length])["__metadata__"]["stage"])
 
 
-def split_task(task: bytes, room: int) -> list[bytes]:
-    """A search for near rows as several, of about `room` bytes each: every one for some of the rows that ask."""
-    if len(task) <= room:
-        return [task]
+def split_task(task: bytes, room: int, answers: int) -> list[bytes]:
+    """A search for near rows as several, every one for some of the rows that ask.
+
+    So many of them that a worker with `room` bytes can hold a task twice, and so many answers to it."""
     said, arrays = _read(task)
-    asking = len(arrays["row"])
-    fixed = sum(array.nbytes for name, array in arrays.items() if name not in _ASKING)
-    parts = min(asking, -(-(len(task) - fixed) // max(1, room - fixed, room // 4)))
+    asking = max(1, len(arrays["row"]))
+    each = 2 * sum(arrays[name].nbytes for name in _ASKING) // asking + answers * _ANSWERED * arrays["class"].shape[1]
+    fixed = 2 * sum(array.nbytes for name, array in arrays.items() if name not in _ASKING)
+    parts = min(asking, -(-asking * each // max(1, room - fixed, room // 4)))
+    if parts == 1:
+        return [task]
     cuts = [asking * i // parts for i in range(parts + 1)]
     return [
         _write(said, {name: array[a:b] if name in _ASKING else array for name, array in arrays.items()})

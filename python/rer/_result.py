@@ -372,7 +372,7 @@ class Result:
     # ---- what to look at ----
 
     def suspects(self, count: int = 20) -> Table:
-        """The labels that are most probably wrong, flagged or not, worst first."""
+        """The labels that are most probably wrong, flagged or not, worst first; suggestions as `suggested_label` has them."""
         rows = self._suspects(count)
         ids = self._data.ids()
         return Table(
@@ -380,7 +380,7 @@ class Result:
                 "index": rows,
                 **({"id": np.array(ids, dtype=object)[rows]} if ids else {}),
                 **self._labels("given", self._column("given")[rows]),
-                **self._labels("suggested", self._column("suggested")[rows]),
+                **self._labels("suggested", self._better[rows]),
                 "mistakenness": self.mistakenness[rows],
                 "rer": self.rer[rows],
                 "is_label_issue": self.is_label_issue[rows],

@@ -293,8 +293,8 @@ class _Asker:
 
     def __call__(self, task: bytes, merge: bool) -> Iterator[bytes]:
         stage, room = stage_of(task), _runner().room
-        # A worker has a task twice, with its answer, and chunks of a quarter of its memory beside it.
-        tasks = split_task(task, room // 24) if stage == "near rows" and room is not None else [task]
+        # A third of a worker's memory, beside a chunk, what makes it, and Python: the answers of a merge and its own.
+        tasks = split_task(task, room // 3, _REDUCE + 1) if stage == "near rows" and room is not None else [task]
         if len(tasks) == 1:
             yield from self._pass(task, merge, stage, 0, 1)
             return

@@ -1,5 +1,4 @@
 /* Texts to values, by kind, and back. */
-#define _GNU_SOURCE /* strchrnul */
 #include "core/option_values.h"
 
 #include "core/core.h"
@@ -16,11 +15,18 @@ static rer_status fail_value(const rer_option_row *row, const char *value, rer_e
                     row->info.metavar);
 }
 
+/* The first separator, or the end. */
+static const char *end_of_word(const char *text, char separator)
+{
+    const char *end = strchr(text, separator);
+    return end != NULL ? end : text + strlen(text);
+}
+
 /* Place of the word among words with `separator` between, or -1. */
 static int32_t find_word(const char *words, char separator, const char *word, size_t length)
 {
     for (int32_t place = 0;; place++) {
-        const char *end = strchrnul(words, separator);
+        const char *end = end_of_word(words, separator);
         if ((size_t)(end - words) == length && memcmp(words, word, length) == 0)
             return place;
         if (*end == 0)
@@ -191,7 +197,7 @@ static rer_status set_choices(const rer_option_row *row, rer_options *options, c
     int32_t bits = 0;
     bool is_none = strcmp(text, "none") == 0;
     for (const char *at = text, *end; !is_none; at = end + 1) {
-        end = strchrnul(at, ',');
+        end = end_of_word(at, ',');
         int32_t place = find_word(row->info.metavar, ',', at, (size_t)(end - at));
         if (place < 0)
             return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is not some of %s with commas between, or none",
@@ -295,12 +301,12 @@ rer_status rer_option_parse(const rer_option_row *row, rer_options *options, con
 static void put_choice(char *text, int64_t size, const char *words, int32_t place)
 {
     int32_t left = place;
-    for (; left > 0 && *strchrnul(words, '|') != 0; left--)
-        words = strchrnul(words, '|') + 1;
+    for (; left > 0 && *end_of_word(words, '|') != 0; left--)
+        words = end_of_word(words, '|') + 1;
     if (left != 0) /* no such place: not set by us */
         (void)snprintf(text, (size_t)size, "%d", place);
     else
-        (void)snprintf(text, (size_t)size, "%.*s", (int)(strchrnul(words, '|') - words), words);
+        (void)snprintf(text, (size_t)size, "%.*s", (int)(end_of_word(words, '|') - words), words);
 }
 
 static void put_number(char *text, int64_t size, double value, const char *unit)
@@ -333,7 +339,7 @@ static void put_choices(char *text, int64_t size, const char *words, int32_t bit
     int64_t used = snprintf(text, (size_t)size, "%s", bits == 0 ? "none" : "");
     int32_t left = bits;
     for (int32_t place = 0; left != 0 && used < size; place++) {
-        const char *end = strchrnul(words, ',');
+        const char *end = end_of_word(words, ',');
         if ((left >> place & 1) != 0)
             used +=
                 snprintf(text + used, (size_t)(size - used), "%s%.*s", used > 0 ? "," : "", (int)(end - words), words);

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <unistd.h>
 
 #define THREADS_MAX 256
 #define REPORT_SECONDS 0.1
@@ -199,14 +200,20 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
+/* Cores that this process may use. */
+static long count_cores(void)
+{
+#ifdef __linux__
+    cpu_set_t allowed;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+#else
+    return sysconf(_SC_NPROCESSORS_ONLN);
+#endif
+}
+
 static int count_threads(int32_t asked)
 {
-    cpu_set_t allowed;
-    if (asked > 0)
-        return (int)rer_min(asked, THREADS_MAX);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
-        return 1;
-    return (int)rer_max(1, rer_min(CPU_COUNT(&allowed), THREADS_MAX));
+    return (int)rer_max(1, rer_min(asked > 0 ? asked : count_cores(), THREADS_MAX));
 }
 
 /* Starts threads with all signals blocked, so that handlers run in the caller's threads alone.

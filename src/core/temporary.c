@@ -11,7 +11,9 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifdef __linux__
 #include <sys/syscall.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 
@@ -92,7 +94,11 @@ rer_status rer_temporary_make(char **temporary, int *fd, const char *path, rer_e
 
 bool rer_temporary_exchange(const char *temporary, const char *path)
 {
+#ifdef __APPLE__
+    return renameatx_np(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_SWAP) == 0;
+#else
     return renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) == 0;
+#endif
 }
 
 /* ---- removing ------------------------------------------------------------------------------- */
@@ -106,7 +112,9 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-/* By the system call: opendir() allocates. Returns how many files went. */
+/* Returns how many files went. */
+#ifdef __linux__
+/* By the system call: opendir() allocates. */
 static int remove_listed(int folder, const char *only)
 {
     _Alignas(struct dirent64) char buffer[4096];
@@ -121,6 +129,22 @@ static int remove_listed(int folder, const char *only)
         }
     return removed;
 }
+#else
+static int remove_listed(int folder, const char *only)
+{
+    int removed = 0, own = dup(folder);
+    DIR *stream = own >= 0 ? fdopendir(own) : NULL;
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL)
+        if (only == NULL || is_named(only, entry->d_name))
+            removed += unlinkat(folder, entry->d_name, 0) == 0;
+    if (stream != NULL)
+        (void)closedir(stream);
+    else if (own >= 0)
+        (void)close(own);
+    return removed;
+}
+#endif
 
 void rer_temporary_remove_folder(const char *path, const char *only)
 {

@@ -3,6 +3,7 @@ import importlib.metadata
 import pathlib
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 
@@ -53,4 +54,5 @@ except ValueError as error:
     assert "drop_invalid" in str(error)
 else:
     raise AssertionError
+assert not (sysconfig.get_config_var("Py_GIL_DISABLED") and sys._is_gil_enabled()), "a free-threaded build got its lock back"
 print(f"Python {sys.version.split()[0]}, numpy {np.__version__}, rer {rer.__version__}: fine")

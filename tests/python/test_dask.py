@@ -132,11 +132,21 @@ def test_searches_that_are_cut(data, monkeypatch):
     """Where a worker has no room for all rows that ask, they ask some at a time."""
     X, y, expected = data
     asked = []
-    monkeypatch.setattr(rer.dask._Threads, "room", 24 * 50_000)
-    cut = rer.dask.split_task
-    monkeypatch.setattr(rer.dask, "split_task", lambda task, room: asked.append(cut(task, room)) or asked[-1])
+    monkeypatch.setattr(rer.dask._Threads, "room", 3_000_000)
+    cut, answer = rer.dask.split_task, rer.dask._rer.part_answer
+    monkeypatch.setattr(rer.dask, "split_task", lambda *said: asked.append(cut(*said)) or asked[-1])
+    sizes = []
+
+    def answered(*said):
+        sizes.append((len(said[-1]), len(made := answer(*said)), rer.dask.stage_of(made)))
+        return made
+
+    monkeypatch.setattr(rer.dask._rer, "part_answer", answered)
     check_same(rer.dask.analyze(da.from_array(X, chunks=(1500, 20)), y), expected)
-    assert len(asked) == 1 and len(asked[0]) > 5 and max(map(len, asked[0])) < 60_000
+    assert len(asked) == 1 and len(asked[0]) > 5
+    # What a worker has of one, answers that wait to be merged and all, is the third of its memory that it may have.
+    held = [2 * task + 9 * made for task, made, stage in sizes if stage == "near rows"]
+    assert len(held) > 20 and 700_000 < max(held) < 1_050_000
 
 
 @pytest.mark.parametrize("options", [{"normalize": "minmax"}, {"normalize": "none"}, {"shrinkage": .2, "budget": 50},

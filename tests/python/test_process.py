@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
 import threading
 import time
@@ -140,6 +141,35 @@ def test_two_threads_at_once():
         shared = rer.analyze(*sets[0])  # one result read by many
         columns = list(pool.map(lambda name: getattr(shared, name), ["rer", "mistakenness", "given_label"] * 8))
         np.testing.assert_array_equal(columns[0], columns[3])
+
+
+def test_one_result_and_one_model_for_many_threads(tmp_path):
+    """Without the interpreter's lock too, where nothing else keeps them apart."""
+    X, y = clusters(n=2000, d=16, classes=4, planted=20)
+    result = rer.analyze(X, y)
+    result.save(tmp_path / "model.safetensors")
+    model = rer.load(tmp_path / "model.safetensors")
+    expected = result.mistakenness.tobytes(), model.score(X).rer.tobytes(), repr(rer.analyze(X, y))
+    together = threading.Barrier(8)
+    calls = []
+
+    def work(place):
+        together.wait()
+        fresh = rer.analyze(X, y, n_jobs=1 + place % 2, progress=lambda *said: calls.append(said))
+        assert fresh.mistakenness.tobytes() == expected[0]
+        result.write(tmp_path / f"out{place}")
+        assert len(result.suspects(20)) == 20 and result.classes["n"].sum() == 2000
+        return result.mistakenness.tobytes(), model.score(X).rer.tobytes(), repr(result)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [expected] * 8
+    assert len(calls) >= 8
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this interpreter has its lock")
+def test_the_lock_stays_off():
+    done = run_python("import sys, rer; sys.exit(sys._is_gil_enabled())")
+    assert done.returncode == 0, done.stderr
 
 
 def chi_of(seed):

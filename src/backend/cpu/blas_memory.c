@@ -4,8 +4,31 @@
  * can be given the same one, and one product in ten comes out wrong (tests/backend/test_threads.c
  * shows it when this file is taken out). The linker sends its allocation calls here instead
  * (--wrap, see cmake/library.cmake). A thread takes its buffer before its first product and gives
- * it back when it ends, so that no product can fail for want of memory. */
+ * it back when it ends, so that no product can fail for want of memory.
+ *
+ * Where the linker cannot wrap, the build with threads has to serve, which has locks; it is told to use none of its own. */
 #include "backend/backend.h"
+
+#ifndef RER_WRAPS
+#include <cblas.h>
+#include <pthread.h>
+
+static void use_one_thread(void)
+{
+    openblas_set_num_threads(1);
+}
+
+bool rer_backend_enter(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    return pthread_once(&once, use_one_thread) == 0;
+}
+
+void rer_backend_leave(void)
+{
+}
+
+#else
 
 #include <stddef.h>
 #include <string.h>
@@ -87,3 +110,5 @@ char *__wrap_getenv(const char *name)
     char *value = __real_getenv(name);
     return value == NULL && strcmp(name, "OPENBLAS_CORETYPE") == 0 ? kernels_by_features() : value;
 }
+
+#endif

@@ -51,6 +51,8 @@ const char *rer_noise_name(int32_t kind); /* of a rer_noise_kind; else "none" */
 /* Room for everything, nothing measured yet. */
 rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_bench_settings *settings,
                           const rer_options *options, rer_error *error);
+/* Seconds that all trials will take, about. */
+rer_status rer_bench_guess(double *seconds, const rer_bench *bench, rer_pool *pool, rer_error *error);
 rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const rer_bench_settings *settings,
                                 const rer_progress *progress, rer_error *error);
 

@@ -32,13 +32,12 @@ static rer_status say_stage(whole_progress *whole, rer_error *error)
     return report(whole, NULL, 0) ? rer_fail(error, RER_CANCELLED, "cancelled") : RER_OK;
 }
 
-/* The first round is the measurement: from then on it is known what the others take. */
-static rer_status announce(whole_progress *whole, double seconds, rer_error *error)
+static rer_status announce(whole_progress *whole, const char *what, double seconds, rer_error *error)
 {
     if (seconds < 90)
-        (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f s in all", fmax(1, seconds));
+        (void)snprintf(whole->stage, sizeof whole->stage, "%s %.0f s in all", what, fmax(1, seconds));
     else
-        (void)snprintf(whole->stage, sizeof whole->stage, "comparing, %.0f min in all", ceil(seconds / 60));
+        (void)snprintf(whole->stage, sizeof whole->stage, "%s %.0f min in all", what, ceil(seconds / 60));
     return say_stage(whole, error);
 }
 
@@ -244,6 +243,16 @@ static rer_status run_trial(trial_room *room, rer_cell *cell, int trial, rer_err
 
 /* ---- all trials -------------------------------------------------------------------------- */
 
+/* Before anything has run. */
+static rer_status announce_guess(trial_room *room, rer_error *error)
+{
+    char what[40];
+    double seconds = 0;
+    rer_status status = rer_bench_guess(&seconds, room->bench, room->detection->run.pool, error);
+    (void)snprintf(what, sizeof what, "the first of %d rounds, about", room->bench->n_trials);
+    return status == RER_OK ? announce(&room->whole, what, seconds, error) : status;
+}
+
 static void free_room(trial_room *room)
 {
     rer_detection_close(room->detection);
@@ -297,21 +306,22 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
     trial_room room = {.bench = bench, .settings = settings, .data = data, .whole = {.outer = progress}};
     room.progress = (rer_progress){.report = report, .context = &room.whole};
     double start = rer_now();
-    (void)snprintf(room.whole.stage, sizeof room.whole.stage, "the first of %d rounds", bench->n_trials);
+    (void)snprintf(room.whole.stage, sizeof room.whole.stage, "%d rounds", bench->n_trials);
     rer_status status = make_room(&room, error);
-    if (status == RER_OK)
-        status = say_stage(&room.whole, error);
     if (status == RER_OK)
         status = find_valid(&room, error);
     if (status == RER_OK)
         status = rer_detection_open(&room.detection, data, NULL, &bench->options, &room.progress, error);
+    if (status == RER_OK)
+        status = announce_guess(&room, error);
     if (status == RER_OK && (bench->options.noise_types >> RER_NOISE_CONFIDENCE & 1) != 0)
         status = find_likely(&room, error);
     for (int c = 0; c < bench->n_cells; c++)
         for (int t = 0; status == RER_OK && t < bench->cells[c].n_trials; t++) {
             status = run_trial(&room, &bench->cells[c], bench->cells[c].first_trial + t, error);
-            if (status == RER_OK && c == 0)
-                status = announce(&room.whole, rer_now() - start + room.whole.done * (bench->n_trials - 1), error);
+            if (status == RER_OK && c == 0) /* which says what the others will take */
+                status = announce(&room.whole, "comparing,",
+                                  rer_now() - start + room.whole.done * (bench->n_trials - 1), error);
         }
     free_room(&room);
     return status;

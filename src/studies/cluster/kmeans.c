@@ -192,13 +192,15 @@ rer_status rer_kmeans_fit(float *centers, double *inertia, const rer_kmeans_rows
 
 /* ---- likelihood ----------------------------------------------------------------------------- */
 
-/* log sum_k share_k exp(-d2_k / (2 s2)) of a row. */
+/* log sum_k share_k exp(-d2_k / (2 s2)) of a row. (GCC 12 for aarch64 fails where fmax finds the highest.) */
 static double log_mixture(const float *h, const float *norm, const float *log_share, double square, double s2,
                           int64_t K)
 {
     double high = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < K; k++)
-        high = fmax(high, (double)log_share[k] - (square + (double)norm[k] - 2 * (double)h[k]) / (2 * s2));
+    for (int64_t k = 0; k < K; k++) {
+        double term = (double)log_share[k] - (square + (double)norm[k] - 2 * (double)h[k]) / (2 * s2);
+        high = term > high ? term : high;
+    }
     for (int64_t k = 0; k < K; k++)
         sum += exp((double)log_share[k] - (square + (double)norm[k] - 2 * (double)h[k]) / (2 * s2) - high);
     return high + log(sum);

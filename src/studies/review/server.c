@@ -348,7 +348,7 @@ static void on_end(void *context, struct MHD_Connection *connection, void **requ
 static rer_status make_token(server *s, rer_error *error)
 {
     unsigned char bytes[TOKEN_BYTES];
-    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+    if (getentropy(bytes, sizeof bytes) != 0)
         return rer_fail_errno(error, "no random number could be had");
     for (int i = 0; i < TOKEN_BYTES; i++)
         (void)snprintf(s->token + (ptrdiff_t)2 * i, 3, "%02x", bytes[i]);

@@ -1,0 +1,53 @@
+/* How long a comparison will take, before it has begun: what its detectors multiply, over how quickly this machine does,
+ * which some milliseconds tell. The first round then says more. */
+#include "detect/logistic.h"
+#include "studies/bench/bench.h"
+
+enum { SIDE = 256, PRODUCTS = 64 };
+#define EVALUATIONS 40.0 /* of the objective of a logistic regression, about */
+#define LOOK 2.5e10      /* multiplications of a second look, at most */
+
+/* Multiplications of one round, and in *once those that serve all of them. */
+static double count_multiplications(const rer_bench *bench, double *once)
+{
+    double N = (double)bench->N, D = (double)bench->D, C = (double)bench->C, sum = 0;
+    *once = 0;
+    for (int k = 0; k < bench->n_contestants; k++) {
+        const rer_detector *detector = bench->contestants[k].detector;
+        if (detector == NULL)
+            sum += 2 * N * D * (D + C) + fmin(LOOK, N * fmin(N, 40960) * D / 10);
+        else if (detector->run != rer_detect_confident)
+            *once = N * N * D / 2;  /* neighbours */
+        else if (!detector->margin) /* which has the probabilities of the one before */
+            sum += EVALUATIONS * 2 * (RER_LOGISTIC_FOLDS - 1) * N * D * C;
+    }
+    return sum;
+}
+
+static rer_status multiply(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    const float *factor = context;
+    (void)item, (void)error;
+    rer_multiply_f32(scratch, SIDE, factor, factor, SIDE, SIDE, SIDE);
+    return RER_OK;
+}
+
+rer_status rer_bench_guess(double *seconds, const rer_bench *bench, rer_pool *pool, rer_error *error)
+{
+    float *factor = NULL; /* [SIDE, SIDE] */
+    double once, round = count_multiplications(bench, &once), least = INFINITY;
+    rer_status status = rer_allocate(&factor, SIDE * SIDE, sizeof *factor, "a product", error);
+    const rer_job job = {.stage = "measuring",
+                         .items = PRODUCTS,
+                         .scratch = SIDE * SIDE * (int64_t)sizeof(float),
+                         .work = multiply,
+                         .context = factor};
+    for (int i = 0; status == RER_OK && i < 3; i++) {
+        double start = rer_now();
+        status = rer_pool_run(pool, &job, error);
+        least = fmin(least, rer_now() - start);
+    }
+    free(factor);
+    *seconds = (once + bench->n_trials * round) * least / ((double)PRODUCTS * SIDE * SIDE * SIDE);
+    return status;
+}
