@@ -126,8 +126,7 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
     rer_status status = start == NULL ? rer_channel_sharp_weight(&weight, sample, error) : RER_OK;
     if (status == RER_OK)
         status = fit_from(&made, start != NULL ? FROM : EVEN, start, weight, &common, error);
-    if (status == RER_OK && start == NULL && common.pairs && sample->C > 2 &&
-        sample->rows >= LABELS_A_CLASS * sample->C)
+    if (status == RER_OK && start == NULL && common.pairs && sample->rows >= LABELS_A_CLASS * sample->C)
         status = fit_from(&other, DIRECTED, NULL, weight, &common, error);
     if (status == RER_OK && other.bias != NULL &&
         other.surprise + cost_of_flows(&other, sample) < made.surprise + cost_of_flows(&made, sample)) {

@@ -104,6 +104,10 @@ class AgainstScipy(unittest.TestCase):
         truth = Channel(.5, .25, .001, .001, .02, np.zeros(6), {(k, (k + 1) % 6): .25 for k in range(6)})
         self.check_flows(E, truth, log_n, random)
 
+    def test_one_way_between_two_classes(self):
+        E, log_n, random = draw_evidence(3000, 2, 6)
+        self.check_flows(E, Channel(.5, .25, .001, .001, .001, np.zeros(2), {(0, 1): .15}), log_n, random)
+
     def test_one_way_from_one_class(self):
         for N in (2000, 5000):
             E, log_n, random = draw_evidence(N, 6, 4)

@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from test_fit import Fitted
 
 COMMAND = os.environ["RER_COMMAND"]
-NEAR, OTHERS = 3, 15
+NEAR, OTHERS, TO_TELL = 3, 15, 20
 
 
 def make_data(N, D, C, seed, share, step):
@@ -44,11 +44,12 @@ def analyze(X, y):
 
 
 def find_doubted(d2, y, first):
-    """Labels likelier wrong than right whose nearest other class is known to become this label."""
+    """Labels likelier wrong than right whose nearest other class is known to become this label, or that are too few to
+    tell."""
     others = d2.copy()
     others[np.arange(len(y)), y] = np.inf
-    by_a_rule = [pair in first.channel.flows for pair in zip(others.argmin(1), y)]
-    return (first.wrong > .5) & by_a_rule
+    by_a_rule = np.array([pair in first.channel.flows for pair in zip(others.argmin(1), y)])
+    return (first.wrong > .5) & (by_a_rule | (np.bincount(y)[y] < TO_TELL))
 
 
 def local_evidence(X, y, d2, doubted):
@@ -86,6 +87,11 @@ class SecondLook(unittest.TestCase):
     def test_wrong_by_a_rule(self):
         apart, doubted = self.check(900, 12, 6, 2, .25, lambda random, N: 1)
         self.assertGreater(doubted, 20)
+        self.assertGreater(apart, .01, "doubting nobody is seen")
+
+    def test_too_few_labels_to_tell(self):
+        apart, doubted = self.check(240, 10, 16, 5, .15, lambda random, N: random.integers(1, 16, N))
+        self.assertGreater(doubted, 5)
         self.assertGreater(apart, .01, "doubting nobody is seen")
 
     def test_more_classes_than_are_compared(self):
