@@ -22,7 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 THREADS = 2
 RUNS = 9
-BAR = 200
+BAR = 100
 BASELINE = """
 import sys, numpy, sklearn, cleanlab
 from cleanlab.filter import find_label_issues
