@@ -3,9 +3,9 @@
 #include "detect/logistic.h"
 #include "studies/bench/bench.h"
 
-enum { SIDE = 256, PRODUCTS = 64 };
+enum { SIDE = 256, PRODUCTS = 16 };
 #define EVALUATIONS 40.0 /* of the objective of a logistic regression, about */
-#define LOOK 2.5e10      /* multiplications of a second look, at most */
+#define LOOK 2e10        /* multiplications of a second look, at most */
 
 /* Multiplications of one round, and in *once those that serve all of them. */
 static double count_multiplications(const rer_bench *bench, double *once)
@@ -42,7 +42,7 @@ rer_status rer_bench_guess(double *seconds, const rer_bench *bench, rer_pool *po
                          .scratch = SIDE * SIDE * (int64_t)sizeof(float),
                          .work = multiply,
                          .context = factor};
-    for (int i = 0; status == RER_OK && i < 3; i++) {
+    for (int i = 0; status == RER_OK && i < 2; i++) {
         double start = rer_now();
         status = rer_pool_run(pool, &job, error);
         least = fmin(least, rer_now() - start);
