@@ -62,8 +62,8 @@ suite() {
         unrun+=("$name")
         return
     fi
-    # Two more than there are cores: browsers, clusters and signals wait at times.
-    "${run[@]}" ctest --test-dir "$folder" --output-on-failure --timeout 3600 -j "$((jobs + 2))" -LE "^($labels)\$" \
+    # One more than there are cores: browsers, clusters and signals wait at times.
+    "${run[@]}" ctest --test-dir "$folder" --output-on-failure --timeout 3600 -j "$((jobs + 1))" -LE "^($labels)\$" \
         "${ctest_options[@]}" --output-junit "$results/$name.xml"
     [ -f "$results/$name.xml" ] || unrun+=("$name")
 }

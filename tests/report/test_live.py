@@ -149,7 +149,9 @@ class Live(BrowserCase):
         self.assertEqual(self.decided(page), 0)
         self.shoot(page, "live-zoom", full_page=False)
         page.keyboard.press("Escape")
-        page.keyboard.press("k")
+        self.wait(page, "document.querySelector('dialog.zoom') === null", 60)
+        page.evaluate("document.querySelector('#list .card').scrollIntoView({ block: 'center' })")
+        page.keyboard.press("k")  # of a card out of view it would say where it is, and no more
         self.saved(page)
         self.assertEqual(self.decided(page), 1)
 
