@@ -19,6 +19,23 @@ void bench_die(const char *what)
     exit(2);
 }
 
+rer_seconds bench_analyze(const bench_files *files, const rer_options *options)
+{
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    rer_result *result = NULL;
+    rer_files names = {.size = sizeof names, .features = files->features, .labels = files->labels};
+    if (rer_dataset_open(&data, &names, options, &error) != RER_OK ||
+        rer_analyze(&result, data, options, NULL, NULL, &error) != RER_OK) {
+        (void)fprintf(stderr, "%s\n", error.message);
+        exit(2);
+    }
+    rer_seconds seconds = rer_result_summary(result)->seconds;
+    rer_result_free(result);
+    rer_dataset_free(data);
+    return seconds;
+}
+
 /* ---- data -------------------------------------------------------------------------------- */
 
 static uint64_t next_bits(uint64_t *state) /* splitmix64 */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/core.h"
+#include "core/options.h"
 
 #include <sys/types.h>
 
@@ -20,6 +21,8 @@ typedef struct bench_files {
  * class means so far apart that a few per cent of the rows lie nearer to another class, and every
  * 33rd label is wrong. The files are in the page cache afterwards. Exits on an error. */
 bench_files bench_make_files(const bench_shape *shape);
+/* Seconds of an analysis of the files. Exits on an error. */
+rer_seconds bench_analyze(const bench_files *files, const rer_options *options);
 /* Removes the folder with all in it, one level deep. */
 void bench_remove_files(const bench_files *files);
 

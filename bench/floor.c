@@ -8,7 +8,6 @@
  * the machine meets both; only the ratio of the medians is a claim. */
 #include "backend/backend.h"
 #include "bench.h"
-#include "core/options.h"
 #include "core/pool.h"
 
 #include <stdio.h>
@@ -118,23 +117,11 @@ static double time_floor(dense *operands, int threads)
 
 static rer_seconds time_rer(const bench_files *files, int threads, double shrinkage, rer_probability probability)
 {
-    rer_error error = {0};
-    rer_dataset *data = NULL;
-    rer_result *result = NULL;
     rer_options options = rer_options_default();
-    rer_files names = {.size = sizeof names, .features = files->features, .labels = files->labels};
     options.threads = threads;
     options.shrinkage = shrinkage;
     options.probability = probability;
-    if (rer_dataset_open(&data, &names, &options, &error) != RER_OK ||
-        rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK) {
-        fprintf(stderr, "%s\n", error.message);
-        exit(2);
-    }
-    rer_seconds seconds = rer_result_summary(result)->seconds;
-    rer_result_free(result);
-    rer_dataset_free(data);
-    return seconds;
+    return bench_analyze(files, &options);
 }
 
 static void measure(const bench_shape *shape, int rounds, int threads)

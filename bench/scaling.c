@@ -3,30 +3,18 @@
  * at most 5,000 rows (the shrinkage, the noise channel) does not grow with N: the slope is taken where
  * that constant, a tenth of a second, is small against the rest. */
 #include "bench.h"
-#include "core/options.h"
 
 #include <math.h>
 #include <stdio.h>
 
 static double time_once(const bench_files *files, int threads, double shrinkage)
 {
-    rer_error error = {0};
-    rer_dataset *data = NULL;
-    rer_result *result = NULL;
     rer_options options = rer_options_default();
-    rer_files names = {.size = sizeof names, .features = files->features, .labels = files->labels};
     options.threads = threads;
     options.shrinkage = shrinkage;
     double start = rer_now();
-    if (rer_dataset_open(&data, &names, &options, &error) != RER_OK ||
-        rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK) {
-        fprintf(stderr, "%s\n", error.message);
-        exit(2);
-    }
-    double seconds = rer_now() - start;
-    rer_result_free(result);
-    rer_dataset_free(data);
-    return seconds;
+    (void)bench_analyze(files, &options);
+    return rer_now() - start;
 }
 
 /* Median seconds of each shape; rounds go over all shapes, so that a slow moment spoils no single one. */

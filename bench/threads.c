@@ -2,7 +2,6 @@
  * runs that take turns. By Amdahl the two tell how much of it one thread does alone. Status 77 where the machine has
  * fewer processors than that. */
 #include "bench.h"
-#include "core/options.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,24 +14,13 @@ typedef struct stage_times {
 
 static void time_once(stage_times *times, int round, const bench_files *files, int threads)
 {
-    rer_error error = {0};
-    rer_dataset *data = NULL;
-    rer_result *result = NULL;
     rer_options options = rer_options_default();
-    rer_files names = {.size = sizeof names, .features = files->features, .labels = files->labels};
     options.threads = threads;
-    if (rer_dataset_open(&data, &names, &options, &error) != RER_OK ||
-        rer_analyze(&result, data, &options, NULL, NULL, &error) != RER_OK) {
-        fprintf(stderr, "%s\n", error.message);
-        exit(2);
-    }
-    rer_seconds seconds = rer_result_summary(result)->seconds;
+    rer_seconds seconds = bench_analyze(files, &options);
     times->fit[round] = seconds.fit;
     times->score[round] = seconds.score;
     times->both[round] = seconds.fit + seconds.score;
     times->judge[round] = seconds.judge;
-    rer_result_free(result);
-    rer_dataset_free(data);
 }
 
 /* Of times t_few and t_all: t = alone + shared / threads. */

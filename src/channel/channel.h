@@ -8,6 +8,8 @@
 /* With more classes than are scored at a time wrong labels are taken to be uniform or blurred: rates of pairs and
  * likeness need all of a row's classes at once. */
 #define RER_CHANNEL_PAIRS_MOST RER_CLASS_TILE
+/* Labels of a class that could show a flow: with fewer none could be worth its name. */
+#define RER_CHANNEL_TO_TELL 20
 
 /* What a row says of its class. */
 typedef enum rer_evidence_kind {

@@ -16,12 +16,11 @@
 #include "stats/minimize.h"
 
 #define ROUNDS 12
-#define STEPS 15          /* of L-BFGS, each round; */
-#define STEPS_ALONE 50    /* where there are no flows, all of them at once */
-#define SETTLED 1e-5      /* nats a row that a round must gain */
-#define LARGE 2000000     /* values, some thousand classes: there */
-#define STEPS_LARGE 12    /* steps are dear, and few rows a class tell little more */
-#define LABELS_A_CLASS 20 /* sampled; with fewer no flow could be worth its name */
+#define STEPS 15       /* of L-BFGS, each round; */
+#define STEPS_ALONE 50 /* where there are no flows, all of them at once */
+#define SETTLED 1e-5   /* nats a row that a round must gain */
+#define LARGE 2000000  /* values, some thousand classes: there */
+#define STEPS_LARGE 12 /* steps are dear, and few rows a class tell little more */
 
 static rer_status settle(rer_channel_search *fit, rer_error *error)
 {
@@ -126,7 +125,7 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
     rer_status status = start == NULL ? rer_channel_sharp_weight(&weight, sample, error) : RER_OK;
     if (status == RER_OK)
         status = fit_from(&made, start != NULL ? FROM : EVEN, start, weight, &common, error);
-    if (status == RER_OK && start == NULL && common.pairs && sample->rows >= LABELS_A_CLASS * sample->C)
+    if (status == RER_OK && start == NULL && common.pairs && sample->rows >= RER_CHANNEL_TO_TELL * sample->C)
         status = fit_from(&other, DIRECTED, NULL, weight, &common, error);
     if (status == RER_OK && other.bias != NULL &&
         other.surprise + cost_of_flows(&other, sample) < made.surprise + cost_of_flows(&made, sample)) {

@@ -35,7 +35,6 @@
 #define SHARE_LEAST .05    /* of all rows, the most suspicious; more of them, as long as that costs */
 #define WORK 1e10          /* multiplications: a third of a second of one core */
 #define SAMPLED_LEAST 1000 /* of the rows that calibrate */
-#define TO_TELL 20         /* labels of a class that could show a rule, as in channel/fit.c */
 #define DOUBT .005         /* mistakenness of a row that is worth it */
 #define WITNESSES 8192     /* rows of a class that others are compared with, about */
 #define COMPARED 8192      /* rows that a row is compared with, about: */
@@ -140,7 +139,7 @@ static bool may_go_by_a_rule(const look *l, int64_t row)
     int32_t given = l->result->given[row], suggested = l->result->suggested[row];
     if (given < 0 || suggested < 0)
         return false;
-    return l->model->n[given] < TO_TELL ||
+    return l->model->n[given] < RER_CHANNEL_TO_TELL ||
            (channel->counts != NULL && channel->counts[(int64_t)given * channel->C + suggested] > 0);
 }
 
