@@ -18,8 +18,12 @@ def check_same(result, expected):
     assert repr(result.classes) == repr(expected.classes)
 
 
-@pytest.fixture(scope="module")
-def data():
-    X, y = clusters(n=5500, d=20, classes=5, planted=60)
+def make_data(n):
+    X, y = clusters(n=n, d=20, classes=5, planted=60)
     y[100:130] = -1
     return X, y, rer.analyze(X, y)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(3500)

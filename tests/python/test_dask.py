@@ -7,12 +7,12 @@ import pytest
 
 import rer
 import rer.dask
-from dask_case import check_same, data
+from dask_case import check_same, data, make_data
 
 
 @pytest.mark.parametrize("joined", [0, 32 << 20])
-@pytest.mark.parametrize("chunks", [(1024, 20), (4096, 20), (1000, 20), (777, 7), (5500, 20), (30, 20), (3000, 3),
-                                    ((1, 2047, 0, 3000, 452), 20)])
+@pytest.mark.parametrize("chunks", [(1024, 20), (3072, 20), (1000, 20), (777, 7), (3500, 20), (30, 20), (3000, 3),
+                                    ((1, 2047, 0, 1000, 452), 20)])
 def test_any_chunks(data, chunks, joined, monkeypatch):
     X, y, expected = data
     monkeypatch.setattr(rer.dask, "_JOINED", joined)  # 0: no two pieces are taken together
@@ -54,7 +54,7 @@ def test_rows_beside_each_other(data):
 
 def test_frame_with_a_label_column(data):
     X, y, _ = data
-    frame = pandas.DataFrame(X, columns=[f"f{i}" for i in range(20)], index=np.arange(5500) + 7)
+    frame = pandas.DataFrame(X, columns=[f"f{i}" for i in range(20)], index=np.arange(3500) + 7)
     frame["kind"], frame["file"], frame["video"] = np.array(list("abcde "))[y], frame.index.map(str), frame.index // 3
     frame.loc[y < 0, "kind"] = None
     there = dd.from_pandas(frame, npartitions=4)
@@ -84,9 +84,9 @@ def test_progress(data):
         rer.dask.analyze(da.from_array(X, chunks=(500, 20)), y, progress=stop)
 
 
-def test_searches_that_are_cut(data, monkeypatch):
+def test_searches_that_are_cut(monkeypatch):
     """Where a worker has no room for all rows that ask, they ask some at a time."""
-    X, y, expected = data
+    X, y, expected = make_data(5500)
     asked = []
     monkeypatch.setattr(rer.dask._Threads, "room", 3_000_000)
     cut, answer = rer.dask.split_task, rer.dask._rer.part_answer
@@ -125,21 +125,21 @@ def test_dtypes_labels_and_frames(data):
     check_same(rer.dask.analyze(frame, y), expected)
     unknown = da.concatenate([da.from_array(X, chunks=(3000, 20))])
     check_same(rer.dask.analyze(unknown[unknown[:, 0] > -np.inf], y), expected)
-    named = rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), y, class_names=list("vwxyz"), ids=range(5500))
+    named = rer.dask.analyze(da.from_array(X, chunks=(3000, 20)), y, class_names=list("vwxyz"), ids=range(3500))
     assert named.suspects(1)[0]["given_name"] in "vwxyz" and named.to_frame()["id"].iloc[17] == "17"
 
 
 def test_invalid_rows_and_errors(data):
     X, y, _ = data
     broken = X.copy()
-    broken[[5, 4000, 5499], 3] = np.nan
+    broken[[5, 3000, 3499], 3] = np.nan
     chunked = da.from_array(broken, chunks=(1000, 20))
     check_same(rer.dask.analyze(chunked, y, drop_invalid=True), rer.analyze(broken, y, drop_invalid=True))
-    with pytest.raises(ValueError, match=r"row (5|4000|5499), column 3 is NaN.*drop_invalid=True"):
+    with pytest.raises(ValueError, match=r"row (5|3000|3499), column 3 is NaN.*drop_invalid=True"):
         rer.dask.analyze(chunked, y)
     with pytest.raises(ValueError, match=r"^(X|features): row 5, column 3 is NaN"):  # no temporary path shows
         rer.dask.analyze(chunked, y, reconstructor="subspace")
-    with pytest.raises(ValueError, match="labels but 5500 rows"):
+    with pytest.raises(ValueError, match="labels but 3500 rows"):
         rer.dask.analyze(chunked, y[:-1])
     with pytest.raises(TypeError, match="not a dask.array"):
         rer.dask.analyze(X, y)
@@ -156,14 +156,14 @@ def test_model_of_the_cluster_is_a_model(data, tmp_path):
     np.testing.assert_array_equal(rer.load(tmp_path / "model.safetensors").score(X[:50]).rer,
                                   expected.model.score(X[:50]).rer)
     result.to_parquet(tmp_path / "samples.parquet")
-    assert len(pandas.read_parquet(tmp_path / "samples.parquet")) == 5500
+    assert len(pandas.read_parquet(tmp_path / "samples.parquet")) == 3500
     result.write(tmp_path / "out")  # the report shows no bars: the rows are not here
     written = rer.load_result(tmp_path / "out")
     np.testing.assert_array_equal(written.mistakenness.astype("f4"), expected.mistakenness.astype("f4"))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     expected.report(tmp_path / "here.html")
     assert '"bars":null' in page and '"bars":null' not in (tmp_path / "here.html").read_text(encoding="utf-8")
-    texts = [f"this is text {row}" for row in range(5500)]
+    texts = [f"this is text {row}" for row in range(3500)]
     told = rer.dask.analyze(da.from_array(X, chunks=(1000, 20)), y, texts=texts)
     told.report(tmp_path / "told.html")
     assert f"this is text {told.suspects(1)[0]['index']}" in (tmp_path / "told.html").read_text(encoding="utf-8")

@@ -62,7 +62,14 @@ def test_a_worker_is_killed_in_the_middle(data, client):
     check_same(result, expected)
 
 
-def test_every_worker_is_killed(data, client):
+def wait_for_nannies(cluster):
+    """A nanny whose worker dies before it has started gives up."""
+    while not all(nanny.process is not None and nanny.process.status == distributed.Status.running
+                  for nanny in cluster.workers.values()):
+        time.sleep(0.05)
+
+
+def test_every_worker_is_killed(data, cluster, client):
     """What was sent to them is gone with them, and is sent again."""
     X, y, expected = data
     chunked = da.from_array(X, chunks=(500, 20)).map_blocks(slow_block, dtype=X.dtype)
@@ -71,6 +78,7 @@ def test_every_worker_is_killed(data, client):
     def kill(stage, share):
         if stage not in stages:
             stages.append(stage)
+            wait_for_nannies(cluster)
             for victim in client.run(os.getpid).values():
                 os.kill(victim, signal.SIGKILL)
 
