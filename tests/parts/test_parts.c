@@ -265,8 +265,12 @@ static void check_some(whole *all, const rer_options *options, const cut *cuts, 
 /* Cut into parts of one block, of two, and into one; merged in several orders. */
 static void check_cuts(whole *all, const rer_options *options)
 {
+#ifdef __SANITIZE_ADDRESS__ /* which takes its time, and sees at two what there is at five */
+    static const cut cuts[] = {{1, 3, 2}, {2, 1, 1}};
+#else
     static const cut cuts[] = {{1, 1, 1}, {1, 2, 1}, {1, 3, 2}, {2, 1, 1}, {100, 1, 1}};
-    check_some(all, options, cuts, 5);
+#endif
+    check_some(all, options, cuts, RER_COUNT(cuts));
 }
 
 /* Parts of one block once: for what only the numbers depend on, not how they are put together. */
