@@ -112,7 +112,8 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
  * channel that knew less, 2 to 70. */
 double rer_channel_usual_passes(int32_t C, bool anew)
 {
-    return anew ? fmax(20, fmin(120, 2e4 / C)) : 20;
+    double most = anew ? 120 : 30;
+    return fmax(18, most * fmin(1, 167. / C));
 }
 
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,

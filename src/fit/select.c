@@ -113,7 +113,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
     rer_pool *pool = round->run->pool;
-    double left = .03 * pow(.6, round->rounds++), from = .48 - left, span = .4 * left; /* of the whole progress */
+    double left = .01 * pow(.6, round->rounds++), from = .46 - left, span = .4 * left; /* of the whole progress */
     rer_job metrics = {.stage = "choosing the shrinkage",
                        .from = from,
                        .to = from + span / 3,

@@ -9,6 +9,8 @@ typedef enum rer_pace_stage {
     RER_PACE_SUMS,
     RER_PACE_SCATTER,
     RER_PACE_SHRINKAGE,
+    RER_PACE_SUBSPACES,
+    RER_PACE_SAMPLE, /* its errors */
     RER_PACE_SEARCH, /* for the channel */
     RER_PACE_SCORING,
     RER_PACE_QUESTION, /* the second look: classes in question, */

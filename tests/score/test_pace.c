@@ -62,13 +62,15 @@ static const timed_run timed[] = { /* by how long they took; made data: classes 
 };
 /* clang-format on */
 
-static const double ends[TIMED] = {.15, .45, .48, .5, .78, .8, .95, .96, .97, 1}; /* as the stages say it */
+/* As the stages say it. */
+static const double begins[TIMED] = {0, .15, .45, .48, .5, .78, .8, .95, .96, .97};
+static const double ends[TIMED] = {.15, .45, .46, .5, .78, .8, .95, .96, .97, 1};
 enum { SEARCH = 3, SCORING = 4, WEIGHING = 7 };
 
 /* What stage i says when a share of its time is over: a search counts passes, of which it cannot know the last. */
 static double said_at(const timed_run *run, int i, double share)
 {
-    double from = i > 0 ? ends[i - 1] : 0;
+    double from = begins[i];
     if (i == SEARCH || i == WEIGHING) {
         double passes = share * run->passes[i == WEIGHING];
         share = 1 - exp(-passes / rer_channel_usual_passes(run->C, i == SEARCH));
