@@ -41,6 +41,17 @@ class Terminal(CliCase):
                 self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
 
+    def test_ids_tell_rows_apart(self):
+        """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
+        X, y = clusters(n=300, classes=3, planted=12)
+        names = ["old temple", "red & white blossoms", "a third class"]
+        ids = [f"{names[c]}/img {i:04d}.jpg" for i, c in enumerate(y)]
+        text = self.rer("analyze", self.save("X.npy", X), self.save("y.csv", "\n".join(["class"] + [names[c] for c in y]) + "\n"),
+                        "--ids", self.save("ids.txt", "\n".join(ids) + "\n")).out
+        self.check_shape(text)
+        shown = re.findall(r"^  .* (\d{4}\.jpg)  \S", text, re.M)
+        self.assertEqual(len(set(shown)), 10, text)
+
     def test_nothing_to_look_at(self):
         """Few lines of what is hardly wrong, no pair that was seen once; clusters are clusters."""
         X, y = clusters(n=300)
