@@ -113,6 +113,13 @@ static void add_fit(rer_pace *pace, const rer_run *run)
     }
 }
 
+/* Some hundred pictures are drawn. */
+static double cost_of_writing(const rer_run *run)
+{
+    double N = (double)run->N;
+    return .1 + 1.2e-6 * N + (run->data->images.paths.count > 0 ? 5e-3 * fmin(N, 600) : 0);
+}
+
 rer_pace rer_pace_of(const rer_run *run, bool looks_again, bool writes)
 {
     const rer_options *options = run->options;
@@ -129,7 +136,7 @@ rer_pace rer_pace_of(const rer_run *run, bool looks_again, bool writes)
     if (options->details || run->data->subsets.codes != NULL)
         pace.cost[RER_PACE_DETAILS] = 4e-6 * (double)run->N + 2 * pace.cost[RER_PACE_SCORING];
     if (writes)
-        pace.cost[RER_PACE_WRITING] = .1 + 1.2e-6 * (double)run->N;
+        pace.cost[RER_PACE_WRITING] = cost_of_writing(run);
     return pace;
 }
 

@@ -116,10 +116,11 @@ class Terminal(CliCase):
         json.loads(self.rer("analyze", X, y, "--json", "--color", "always").out)
 
     def test_progress(self):
-        """It never runs backwards, fits the terminal, and has a bar, a rate and a time left."""
-        X, y = clusters(n=60000, d=300, classes=40)
+        """It never runs backwards, not from one analysis to the next, fits the terminal, and has a bar, a rate and a time
+        left."""
+        X, y = clusters(n=30000, d=300, classes=40)
         X, y = self.save("X.npy", X), self.save("y.npy", y)
-        text = self.on_terminal("analyze", X, y, "--threads", "1", "--reconstructor", "subspace", columns=80)
+        text = self.on_terminal("sweep", X, y, "--threads", "1", "--reconstructor", "subspace", "--over", "rank=2,3", columns=80)
         shown = [line for line in text.split("\r") if "%" in line and "#" in line or "--------" in line]
         self.assertGreater(len(shown), 3)
         found = [re.match(r"\S.{23}  (#*)(-*) +(\d+) %  ([\d,]+) samples/s  about \d+ (s|min) left *$", line) for line in shown]
@@ -127,6 +128,8 @@ class Terminal(CliCase):
         self.assertLess(max(map(len, shown)), 80)
         done = [int(match[3]) for match in found]
         self.assertEqual(done, sorted(done))
+        self.assertLess(done[0], 50)
+        self.assertGreater(done[-1], 50)
         for match in found:
             self.assertEqual(len(match[1] + match[2]), 12)
             self.assertLessEqual(abs(len(match[1]) - int(match[3]) * .12), 1.06)  # both are rounded
