@@ -88,7 +88,8 @@
   const cardsOf = (from, until) => Array.from({ length: until - from }, (_, i) => makeCard(from + i));
 
   function countPrinted() {
-    $("printed").textContent = drawn - first < shown.length ? `${grouped(drawn - first)} of ${grouped(shown.length)} are printed here.` : "";
+    const count = drawn - first;
+    $("printed").textContent = count < shown.length ? `${grouped(count)} of ${grouped(shown.length)} are printed here.` : "";
   }
 
   function drawMore() {
