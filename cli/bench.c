@@ -205,7 +205,9 @@ static rer_status compare(const cli_arguments *arguments, rer_dataset **data, hu
     rer_bench_settings settings = {
         .size = sizeof settings, .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
     signals_defer(true);
+    double before = share_before(arguments, true);
     progress_start(&line, *data, arguments->quiet);
+    progress_share(&line, before, 1 - before);
     status = rer_bench_run(bench, *data, &settings, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)

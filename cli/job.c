@@ -29,6 +29,7 @@ rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_argumen
         return rer_dataset_open(data, files, arguments->options, error);
     files->progress = &progress;
     progress_start(&line, NULL, arguments->quiet);
+    progress_share(&line, 0, share_before(arguments, false));
     signals_defer(true);
     rer_status status = rer_dataset_open(data, files, arguments->options, error);
     signals_defer(false);
@@ -44,7 +45,9 @@ static rer_status compute_with_progress(cli_job *job, job_compute compute, rer_e
                            .errors = job->arguments->errors,
                            .model = job->arguments->save_model,
                            .folder = job->arguments->out};
+    double before = share_before(job->arguments, true);
     progress_start(&line, job->data, job->arguments->quiet);
+    progress_share(&line, before, 1 - before);
     rer_status status = compute(job, &outputs, &progress, error);
     progress_clear(&line);
     return status;

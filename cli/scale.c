@@ -99,7 +99,9 @@ static rer_status scale(const cli_arguments *arguments, rer_dataset **data, rer_
     if (status != RER_OK)
         return status;
     signals_defer(true);
+    double before = share_before(arguments, true);
     progress_start(&line, *data, arguments->quiet);
+    progress_share(&line, before, 1 - before);
     status = rer_scale(scaling, *data, arguments->options, &progress, error);
     progress_clear(&line);
     if (status == RER_OK && signals_received() != 0)

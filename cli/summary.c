@@ -98,19 +98,26 @@ static void print_findings(const cli_job *job)
             summary->difficulty, 100 * summary->error_rate, has_clusters(job) ? "cluster" : "class", summary->chi);
 }
 
-/* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual" */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, bool brief)
+typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
+
+/* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
+ * "9/10 nearest" */
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
-    const char *typical = brief ? "usual" : "a typical one";
+    const char *typical = length == WHOLE ? "a typical one" : "usual";
     char far[64] = "";
-    if (!odd && sample->nearness <= 1.1)
+    if (length == BARE)
+        far[0] = 0;
+    else if (!odd && sample->nearness <= 1.1)
         (void)snprintf(far, sizeof far, ", as near as %s", typical);
     else if (!odd && sample->nearness < 10)
         (void)snprintf(far, sizeof far, ", %.1fx as far as %s", sample->nearness, typical);
     else if (!odd && !isnan(sample->nearness))
         (void)snprintf(far, sizeof far, ", far away from them");
-    if (brief)
+    if (length == BARE && odd)
+        (void)snprintf(out, size, "fits no class");
+    else if (length != WHOLE)
         (void)snprintf(out, size, "%s%d/%d nearest%s", odd ? "fits no class; " : "", sample->near_suggested,
                        sample->near, far);
     else
@@ -119,7 +126,7 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
 }
 
 /* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
-static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, bool brief)
+static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
 {
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
     char times[32], which[TEXT + 8] = "";
@@ -129,7 +136,7 @@ static void describe_reason(char *out, size_t size, const rer_sample *sample, co
                    : ratio < 1000  ? "%.0fx"
                                    : "over 1000x",
                    ratio);
-    if (!brief)
+    if (length == WHOLE)
         (void)snprintf(which, sizeof which, " to '%s'", other);
     if (ratio < 1.005)
         (void)snprintf(out, size, "as close%s as to its own class", which);
@@ -152,18 +159,19 @@ typedef struct suspect_line {
     char who[TEXT], given[TEXT], suggested[TEXT], wrong[16], why[2 * TEXT];
 } suspect_line;
 
-static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width, bool brief)
+static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int width, int id_width,
+                      reason_length length)
 {
     rer_sample sample = {.size = sizeof sample};
     (void)rer_result_sample(&sample, job->result, row, NULL);
     const char *id = rer_dataset_id(job->data, row);
     char number[32];
     (void)snprintf(number, sizeof number, "%lld", (long long)row);
-    (void)clean_name(line->who, TEXT, id != NULL ? id : number, id != NULL ? width : 20);
+    (void)clean_name(line->who, TEXT, id != NULL ? id : number, id != NULL ? id_width : 20);
     (void)clean_name(line->given, TEXT, class_name(job, sample.given), width);
     (void)clean_name(line->suggested, TEXT, class_name(job, sample.suggested), width);
     describe_probability(line->wrong, sizeof line->wrong, sample.mistakenness);
-    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested, brief);
+    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested, length);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)
@@ -206,11 +214,11 @@ typedef struct suspect_table {
     int who, given, suggested, wrong;
 } suspect_table;
 
-/* Fills the lines with names of at most `width` columns; returns the columns of the longest one. */
-static int lay_out(suspect_table *table, const cli_job *job, int width, bool brief)
+/* Fills the lines with names of at most `width` columns, ids of at most `id_width`; returns the columns of the longest one. */
+static int lay_out(suspect_table *table, const cli_job *job, int width, int id_width, reason_length length)
 {
     for (int64_t i = 0; i < table->count; i++)
-        fill_line(&table->lines[i], job, table->rows[i], width, brief);
+        fill_line(&table->lines[i], job, table->rows[i], width, id_width, length);
     table->who = widest(table->lines, table->count, offsetof(suspect_line, who), table->title);
     table->given = widest(table->lines, table->count, offsetof(suspect_line, given), "given");
     table->suggested = widest(table->lines, table->count, offsetof(suspect_line, suggested), "suggested");
@@ -219,15 +227,22 @@ static int lay_out(suspect_table *table, const cli_job *job, int width, bool bri
     return 2 + table->who + 2 + table->given + 2 + table->suggested + 2 + table->wrong + 2 + why;
 }
 
-/* Names as long as they are where that fits, then reasons in brief, then names shortened to what is left. */
+/* Names as long as they are where that fits, then reasons in brief, then names shortened to what is left. Ids are to tell
+ * the rows apart: the reasons give way to them. */
 static void fit_table(suspect_table *table, const cli_job *job, int columns)
 {
-    enum { NAME = 40, READABLE = 16, LEAST = 7 };
+    enum { NAME = 40, READABLE = 16, LEAST = 7, TELLING = 20 };
+    int least = strcmp(table->title, "id") == 0 ? READABLE : LEAST;
     for (int width = NAME; width >= READABLE; width--)
-        if (lay_out(table, job, width, false) <= columns)
+        if (lay_out(table, job, width, width, WHOLE) <= columns)
             return;
-    for (int width = NAME; width >= LEAST && lay_out(table, job, width, true) > columns; width--)
-        continue;
+    for (int width = NAME; width >= least; width--)
+        if (lay_out(table, job, width, width, BRIEF) <= columns)
+            return;
+    for (int width = NAME; width >= LEAST; width--)
+        if (lay_out(table, job, width, width > TELLING ? width : TELLING, BARE) <= columns)
+            return;
+    (void)lay_out(table, job, LEAST, LEAST, BARE);
 }
 
 static void print_suspect(const suspect_table *table, const suspect_line *line)

@@ -75,7 +75,9 @@ static rer_status run_value(const cli_arguments *arguments, const rer_dataset *d
     rer_status status = rer_options_copy(&options, arguments->options, error);
     if (status == RER_OK)
         status = rer_options_set(options, values->name, values->value[i], error);
+    double before = share_before(arguments, true), each = (1 - before) / values->count;
     progress_start(&line, data, arguments->quiet);
+    progress_share(&line, before + i * each, each);
     if (status == RER_OK)
         status = rer_analyze(&result, data, options, NULL, &progress, error);
     progress_clear(&line);

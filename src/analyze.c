@@ -7,7 +7,7 @@
 #include "judge/judge.h"
 #include "parts/parts.h"
 #include "report/report.h"
-#include "run/pace.h"
+#include "score/pace.h"
 #include "score/score.h"
 #include "score/second_look.h"
 #include "source/texts.h"
@@ -156,8 +156,11 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
-    if (status == RER_OK && left_out)
+    if (status == RER_OK && left_out) {
+        rer_pace_enter(run, RER_PACE_DETECTING);
         status = rer_verdict_find(&verdict, &detector, run, error);
+        rer_pace_enter(run, RER_PACE_SUMS);
+    }
     if (status == RER_OK && verdict.flagged != NULL) {
         rer_verdict_give(result, &verdict);
         findings.flagged = verdict.flagged;
@@ -195,8 +198,10 @@ static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error
 {
     const rer_dataset *data = run->data;
     rer_status status = RER_OK;
+    rer_pace_enter(run, RER_PACE_COPIES);
     if (run->options->duplicates != RER_OFF || data->group_duplicates)
         status = rer_duplicates_find(result, run, error);
+    rer_pace_enter(run, RER_PACE_SUMS);
     run->groups = data->group_duplicates ? result->duplicate : data->groups.codes;
     return status;
 }
@@ -237,8 +242,7 @@ static bool can_span(const rer_dataset *data, const rer_options *options)
            data->class_embeddings == NULL;
 }
 
-/* Stages say how far the work is; this turns it into how far the time is (means as models: others take longer to fit,
- * and go by the work). */
+/* Stages say how far the work is; this turns it into how far the time is. */
 typedef struct timed {
     const rer_progress *progress;
     rer_pace pace;
@@ -246,7 +250,7 @@ typedef struct timed {
 
 static bool report_time(void *context, const char *stage, double done)
 {
-    const timed *t = context;
+    timed *t = context;
     return t->progress->report(t->progress->context, stage, rer_pace_at(&t->pace, done));
 }
 
@@ -265,10 +269,9 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     double started = rer_now();
     rer_result *made = NULL;
     rer_run run = {0};
-    timed times = {.progress = progress,
-                   .pace = rer_pace_of(data->N, data->D, data->labels.C, needs_second_look(options, data))};
+    timed times = {.progress = progress};
     rer_progress by_time = {.report = report_time, .context = &times};
-    bool goes_by_time = progress != NULL && progress->report != NULL && options->reconstructor == RER_CENTROID;
+    bool is_told = progress != NULL && progress->report != NULL, writes = outputs->wanted.folder != NULL;
     rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
@@ -277,15 +280,18 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
     status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
-        status = rer_run_start(&run, data, made->given, made->C, options, goes_by_time ? &by_time : progress, error);
+        status = rer_run_start(&run, data, made->given, made->C, options, is_told ? &by_time : NULL, error);
     run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     if (status == RER_OK && can_span(data, options))
         status = rer_span_make(&span, &run, error);
     if (status == RER_OK && span != NULL)
         status = rer_span_enter(&run, span, true, error);
-    if (status == RER_OK)
+    if (status == RER_OK) {
+        times.pace = rer_pace_of(&run, needs_second_look(options, data), writes);
+        run.pace = &times.pace;
         status = choose_device(&run, made, error);
+    }
     if (status == RER_OK)
         status = run_stages(made, &run, outputs, error);
     if (status == RER_OK)
@@ -294,8 +300,12 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         rer_span_free(span);
     rer_device_close(&run);
     rer_run_end(&run);
+    times.pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
-        status = rer_result_detail(made, data, progress, error);
+        status = rer_result_detail(made, data, is_told ? &by_time : NULL, error);
+    times.pace.part = RER_PACE_WRITING;
+    if (status == RER_OK && is_told && writes && report_time(&times, "writing", 0))
+        status = rer_fail(error, RER_CANCELLED, "cancelled");
     if (status != RER_OK) {
         rer_result_free(made);
         return status;

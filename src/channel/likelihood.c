@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define SMALL 40000 /* values: a tenth of a millisecond */
-#define USUAL_PASSES 60.0
+#define SMALL 40000        /* values: a tenth of a millisecond */
 #define FLAT 1e-4          /* the slope of the objective, a row, that is none */
 #define BETA_SPREAD 1.0    /* sd of beta */
 #define FEW 10.0           /* e, v ~ Beta(1, FEW) */
@@ -68,22 +67,24 @@ int64_t rer_channel_items(const rer_channel_search *fit)
 }
 
 /* How far it is after so many passes: how many it takes is known when they are done. */
-static double progress_after(const rer_channel_sample *sample, int passes)
+static double progress_after(const rer_channel_search *fit, int passes)
 {
-    return sample->to - (sample->to - sample->from) * exp(-passes / USUAL_PASSES);
+    const rer_channel_sample *sample = fit->sample;
+    return sample->to - (sample->to - sample->from) * exp(-passes / fit->usual);
 }
 
 /* As the pool runs it; a small job here and now, since waking threads would take longer than the work. */
 rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error)
 {
-    if (fit->sample->rows * fit->sample->C > SMALL) {
-        rer_job part = *job;
-        part.from = progress_after(fit->sample, *fit->passes);
-        part.to = progress_after(fit->sample, ++*fit->passes);
+    rer_job part = *job;
+    part.from = progress_after(fit, *fit->passes);
+    part.to = progress_after(fit, ++*fit->passes);
+    if (fit->sample->rows * fit->sample->C > SMALL)
         return rer_pool_run(fit->pool, &part, error);
-    }
     void *scratch = NULL;
-    rer_status status = rer_allocate(&scratch, job->scratch, 1, "the noise channel", error);
+    rer_status status = rer_pool_say(fit->pool, &part, error);
+    if (status == RER_OK)
+        status = rer_allocate(&scratch, job->scratch, 1, "the noise channel", error);
     for (int64_t item = 0; status == RER_OK && item < job->items; item++) {
         status = job->work(job->context, item, scratch, error);
         if (status == RER_OK)

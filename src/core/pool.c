@@ -121,10 +121,9 @@ static void add_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_status 
 }
 
 /* Only the calling thread reports, and only now and then. */
-static rer_status report(rer_pool *pool, int64_t item, rer_error *error)
+static rer_status report(rer_pool *pool, const rer_job *job, int64_t item, rer_error *error)
 {
     const rer_progress *progress = pool->settings.progress;
-    const rer_job *job = pool->job;
     double now = rer_now();
     if (progress == NULL || progress->report == NULL || now - pool->reported < REPORT_SECONDS)
         return RER_OK;
@@ -144,7 +143,17 @@ rer_status rer_pool_pulse(rer_pool *pool, rer_error *error)
     pthread_mutex_unlock(&pool->mutex);
     if (failed)
         return rer_fail(error, RER_CANCELLED, "stopped");
-    return pthread_equal(pthread_self(), pool->owner) ? report(pool, done, error) : RER_OK;
+    return pthread_equal(pthread_self(), pool->owner) ? report(pool, pool->job, done, error) : RER_OK;
+}
+
+void rer_pool_begin_part(rer_pool *pool)
+{
+    pool->furthest = 0;
+}
+
+rer_status rer_pool_say(rer_pool *pool, const rer_job *job, rer_error *error)
+{
+    return report(pool, job, 0, error);
 }
 
 rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory)
@@ -158,7 +167,7 @@ static void work_on_job(rer_pool *pool, int index)
     void *scratch = pool->scratch + pool->stride * index;
     for (int64_t item = take_item(pool); item >= 0; item = take_item(pool)) {
         rer_error error = {0};
-        rer_status status = index == 0 ? report(pool, item, &error) : RER_OK;
+        rer_status status = index == 0 ? report(pool, pool->job, item, &error) : RER_OK;
         if (status == RER_OK)
             status = pool->job->work(pool->job->context, item, scratch, &error);
         if (pool->job->commit != NULL)

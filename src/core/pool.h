@@ -39,9 +39,15 @@ typedef struct rer_job {
 /* Runs every item. On an error the one of the lowest failing item is reported. */
 rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
 
+/* What follows counts from 0 again: progress within a part never goes back. */
+void rer_pool_begin_part(rer_pool *pool);
+
 /* For work that lasts: call it now and then from within an item. Reports progress (in the calling
  * thread) and says RER_CANCELLED when the item may as well end. */
 rer_status rer_pool_pulse(rer_pool *pool, rer_error *error);
+
+/* Says that `job` begins, which does not go through the pool. */
+rer_status rer_pool_say(rer_pool *pool, const rer_job *job, rer_error *error);
 
 /* The scratch that a step is called with, as much as its job asks for: to be laid out. */
 rer_scratch rer_pool_scratch(const rer_pool *pool, void *memory);

@@ -21,6 +21,8 @@ typedef struct training {
     double *g;                          /* [D, D] lower or, where D is large, [D] */
     bool is_diagonal;
     double bias_scale; /* b = bias_scale v */
+    double excess[RER_LOGISTIC_FOLDS],
+        first[RER_LOGISTIC_FOLDS]; /* the gradient over what may be left: least, at first */
     /* Of one evaluation: */
     rer_problem *const *wanted;
     int32_t count;     /* A of them */
@@ -236,6 +238,23 @@ static rer_status commit_block(void *context, int64_t item, void *scratch, rer_e
     return RER_OK;
 }
 
+static void note_excess(training *t, const rer_problem *problem, double excess)
+{
+    double *least = &t->excess[problem->index], *first = &t->first[problem->index];
+    *first = *first > 0 ? *first : excess;
+    *least = *least > 0 ? fmin(*least, excess) : excess;
+}
+
+/* The gradient falls by about the same factor with each step: how far it has come, of the fold that is farthest off. */
+static double share_done(const training *t)
+{
+    double share = 1;
+    for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
+        if (t->first[fold] > 1)
+            share = fmin(share, 1 - log(fmax(t->excess[fold], 1)) / log(t->first[fold]));
+    return share < 1 ? share : 0; /* nothing is known before the first */
+}
+
 /* The sums over rows become objective and gradient with respect to V. */
 static rer_status finish_problem(void *context, int64_t item, void *scratch, rer_error *error)
 {
@@ -261,6 +280,7 @@ static rer_status finish_problem(void *context, int64_t item, void *scratch, rer
         length += gradient[i] * gradient[i];
     problem->value = t->loss[item] / n + penalty / 2 * squares;
     problem->converged = largest <= GRADIENT_LEFT && length <= GAIN_LEFT * problem->value;
+    note_excess(t, problem, fmax(largest / GRADIENT_LEFT, sqrt(length / (GAIN_LEFT * problem->value))));
     return RER_OK;
 }
 
@@ -269,7 +289,7 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
     training *t = context;
     rer_pool *pool = t->run->pool;
     const char *stage = "fitting logistic regression";
-    double progress = 1 - exp(-wanted[0]->evaluated / 50.), next = 1 - exp(-(wanted[0]->evaluated + 1) / 50.);
+    double progress = share_done(t), next = fmin(1, progress * (1 + 1. / rer_max(1, wanted[0]->evaluated)));
     t->wanted = wanted;
     t->count = count;
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)

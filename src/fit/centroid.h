@@ -69,6 +69,8 @@ void rer_centroid_tile_f64(const rer_centroid *centroid, const rer_kernels *kern
 /* The shrinkage that explains the labels seen best (select.c); the centroid gets its metric. */
 rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const double *scatter, double dof,
                                const rer_row_sample *sample, const rer_run *run, rer_error *error);
+/* Sampled rows that it is chosen by. */
+int64_t rer_centroid_choice_rows(int64_t sampled, const rer_run *run);
 
 /* The centroid model as a reconstructor's functions; published shares all but the means: `adjust`
  * (or NULL) replaces them after the first pass, and nothing is left out then. */

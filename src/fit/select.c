@@ -113,7 +113,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
 {
     const rer_row_sample *sample = round->sample;
     rer_pool *pool = round->run->pool;
-    double left = .03 * pow(.6, round->rounds++), from = .48 - left, span = .4 * left; /* of the whole progress */
+    double left = .01 * pow(.6, round->rounds++), from = .46 - left, span = .4 * left; /* of the whole progress */
     rer_job metrics = {.stage = "choosing the shrinkage",
                        .from = from,
                        .to = from + span / 3,
@@ -210,11 +210,11 @@ static double top_of(const grid_search *search)
 }
 
 /* Few rows are enough for the choice; every candidate scores them all. */
-static int64_t rows_to_choose_by(const rer_row_sample *sample, const rer_run *run)
+int64_t rer_centroid_choice_rows(int64_t sampled, const rer_run *run)
 {
     if (run->N <= CHOICE_MOST) /* all of them: with other rows the choice would move */
-        return sample->count;
-    return rer_min(sample->count, rer_max(CHOICE_LEAST, rer_min(CHOICE_MOST, run->N / CHOICE_SHARE)));
+        return sampled;
+    return rer_min(sampled, rer_max(CHOICE_LEAST, rer_min(CHOICE_MOST, run->N / CHOICE_SHARE)));
 }
 
 rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const double *scatter, double dof,
@@ -224,7 +224,7 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     rer_row_sample few = {0};
     rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
     if (status == RER_OK)
-        status = rer_row_sample_thin(&few, sample, rows_to_choose_by(sample, run), run->D, error);
+        status = rer_row_sample_thin(&few, sample, rer_centroid_choice_rows(sample->count, run), run->D, error);
     shrinkage_round round = {
         .model = centroid, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
     grid_search search = {.best = -1};

@@ -176,7 +176,7 @@ static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, 
 static rer_status bootstrap_portions(detail_run *run, const rer_run *passes, rer_error *error)
 {
     rer_job job = {
-        .stage = "intervals", .from = 1, .to = 1, .items = run->places, .work = bootstrap_portion, .context = run};
+        .stage = "intervals", .from = .5, .to = 1, .items = run->places, .work = bootstrap_portion, .context = run};
     return rer_pool_run(passes->pool, &job, error);
 }
 

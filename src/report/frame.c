@@ -294,6 +294,13 @@ void rer_frame_cell_count(rer_writer *writer, int64_t count)
     rer_put(writer, "</td>");
 }
 
+void rer_frame_cell_row(rer_writer *writer, int64_t row)
+{
+    start_number(writer, (double)row, false);
+    rer_put_integer(writer, row);
+    rer_put(writer, "</td>");
+}
+
 void rer_frame_table_end(rer_writer *writer)
 {
     rer_put(writer, "</tbody></table></div>\n");

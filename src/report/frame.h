@@ -81,6 +81,7 @@ void rer_frame_cell(rer_writer *writer, const char *text);
 void rer_frame_cell_number(rer_writer *writer, double value, int decimals, bool is_best);
 void rer_frame_cell_percent(rer_writer *writer, double share, bool is_best);
 void rer_frame_cell_count(rer_writer *writer, int64_t count);
+void rer_frame_cell_row(rer_writer *writer, int64_t row); /* its number, as samples.csv has it */
 void rer_frame_table_end(rer_writer *writer);
 
 /* What the columns of a table mean, a line each: those that have a help. */

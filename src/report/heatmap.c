@@ -34,7 +34,7 @@ static grid make_grid(rer_writer *writer, const rer_heatmap *map)
     double names = longest_name(&map->x, map->columns);
     double side = fmax(4, fmin(46, 640.0 / (double)rer_max(map->columns, map->rows)));
     g.left = 12 + longest_name(&map->y, map->rows) + (map->y.title != NULL ? 20 : 0);
-    g.top = 14 + (map->title != NULL ? 26 : 0) + (map->x.title != NULL ? 20 : 0) + names * .62;
+    g.top = 14 + (map->title != NULL ? 26 : 0) + (map->x.title != NULL ? 20 : 0) + (names > 0 ? 10 + names * .62 : 0);
     double below = 14;
     g.width = map->width > 0 ? map->width : g.left + side * (double)map->columns + 14 + names * .4;
     g.height = map->height > 0 ? map->height : g.top + side * (double)map->rows + below;

@@ -87,17 +87,24 @@
 
   const cardsOf = (from, until) => Array.from({ length: until - from }, (_, i) => makeCard(from + i));
 
+  function countPrinted() {
+    const count = drawn - first;
+    $("printed").textContent = count < shown.length ? `${grouped(count)} of ${grouped(shown.length)} are printed here.` : "";
+  }
+
   function drawMore() {
     const until = Math.min(drawn + PAGE, shown.length);
     $("list").append(...cardsOf(drawn, until));
     drawn = until;
     $("more").hidden = drawn >= shown.length;
+    countPrinted();
   }
 
   function drawEarlier() {
     const from = Math.max(0, first - PAGE);
     $("list").prepend(...cardsOf(from, first));
     first = from;
+    countPrinted();
     $("earlier").hidden = first === 0;
   }
 
@@ -456,14 +463,14 @@
   }
 
   /* Only ever about what is in view: else it is brought there first. */
-  const about = (act) => () => {
+  const about = (act) => Object.assign(() => {
     const isSeen = (element) => {
       const box = element ? element.getBoundingClientRect() : { top: 0, bottom: 0 };
       return box.top < innerHeight - 40 && box.bottom > 100;
     };
     if (isSeen($(`card-${chosen}`)) || isSeen($("detail").querySelector(".decide"))) act();
     else (isStacked() ? $("detail") : $(`card-${chosen}`) || $("list")).scrollIntoView({ block: "center" });
-  };
+  }, { brings: true });
 
   const keys = {
     k: about(() => decide("keep")), f: about(() => decide("fix")), d: about(() => decide("drop")),
@@ -489,9 +496,9 @@
 
   function onKey(event) {
     const typing = event.target.closest("input, select, textarea, canvas");
-    if (typing || event.ctrlKey || event.altKey || event.metaKey || !reviewIsSeen()) return;
+    if (typing || event.ctrlKey || event.altKey || event.metaKey) return;
     const act = event.target === $("list") && listKeys[event.key] || Object.hasOwn(keys, event.key) && keys[event.key];
-    if (!act) return;
+    if (!act || !act.brings && !reviewIsSeen()) return;
     event.preventDefault();
     act(event.shiftKey && event.key.startsWith("Arrow"));
   }

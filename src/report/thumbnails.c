@@ -3,7 +3,8 @@
  * 1. A few pictures at full size and at a quarter of it tell how many bytes one takes. With that, tier by tier, the most important
  *    first, the largest side is chosen at which the tier fits into its share of the room that is left.
  * 2. Each is read, area-resized and encoded, in any order by any thread.
- * 3. In the order of importance, those that still fit are kept. */
+ * 3. Where all of them turn out too large, the last tier is made anew, as much smaller as it takes.
+ * 4. In the order of importance, those that still fit are kept. */
 #include "report/thumbnails.h"
 #include "embed/hog.h"
 
@@ -182,14 +183,15 @@ static typical typical_of(const rer_thumbnails *full, const rer_thumbnails *quar
     return large;
 }
 
-/* The first ones are looked at longest: each tier has a share of the room that the ones before have left. */
-static void choose_sides(rer_thumbnails *made, typical one, double room)
+/* The first ones are looked at longest: each tier has a share of the room that the ones before have left. Returns where
+ * the last tier begins. */
+static int64_t choose_sides(rer_thumbnails *made, typical one, double room)
 {
     static const struct {
         int64_t until;
         double share;
     } tiers[] = {{24, .3}, {120, .4}, {600, .5}, {INT64_MAX, 1}};
-    int64_t from = 0, last = RER_THUMBNAIL_MAX;
+    int64_t from = 0, first = 0, last = RER_THUMBNAIL_MAX;
     for (size_t t = 0; from < made->count; t++) {
         int64_t until = rer_min(tiers[t].until, made->count);
         double count = (double)(until - from), fair = count / (double)(made->count - from);
@@ -199,9 +201,38 @@ static void choose_sides(rer_thumbnails *made, typical one, double room)
         int64_t side = rer_max(SIDE_MIN, (int64_t)(one.side * scale) / 4 * 4);
         room -= count * one.bytes * pow(fmin(1, (double)side / one.side), one.growth);
         last = side = rer_min(last, scale < 1 ? side : RER_THUMBNAIL_MAX);
+        first = from;
         for (; from < until; from++)
             made->side[from] = side;
     }
+    return first;
+}
+
+/* Those from `first` on, which were to be `side` large. */
+static rer_status make_smaller(const batch *all, int64_t first, int64_t side, typical one, int64_t room, rer_pool *pool,
+                               rer_error *error)
+{
+    rer_thumbnails *made = all->thumbnails;
+    rer_thumbnails last = {.count = made->count - first,
+                           .bytes = made->bytes + first,
+                           .size = made->size + first,
+                           .side = made->side + first};
+    batch b = {.thumbnails = &last, .data = all->data, .rows = all->rows + first};
+    double here = 0;
+    for (int64_t i = 0; i < made->count; i++) {
+        room -= i < first ? made->size[i] : 0;
+        here += i < first ? 0 : (double)made->size[i];
+    }
+    if (here <= (double)room)
+        return RER_OK;
+    double scale = pow(.95 * fmax((double)room, 0) / here, 1 / one.growth);
+    for (int64_t i = 0; i < last.count; i++) {
+        free(last.bytes[i]);
+        last.bytes[i] = NULL;
+        last.size[i] = 0;
+        last.side[i] = rer_max(SIDE_MIN, (int64_t)((double)side * scale) / 4 * 4);
+    }
+    return make_range(&b, last.count, pool, error);
 }
 
 static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side, rer_error *error)
@@ -260,8 +291,10 @@ rer_status rer_thumbnails_make(rer_thumbnails *thumbnails, const rer_dataset *da
     if (status == RER_OK)
         status = start(&made, count, RER_THUMBNAIL_MAX, error);
     if (status == RER_OK) {
-        choose_sides(&made, one, (double)room);
+        int64_t first = choose_sides(&made, one, (double)room), side = count > 0 ? made.side[count - 1] : 0;
         status = make_range(&b, count, pool, error);
+        if (status == RER_OK)
+            status = make_smaller(&b, first, side, one, room, pool, error);
     }
     if (status != RER_OK) {
         rer_thumbnails_free(&made);

@@ -12,6 +12,7 @@
 
 struct rer_passes; /* run/passes.h */
 struct rer_device; /* device/device.h */
+struct rer_pace;   /* score/pace.h */
 
 typedef struct rer_run {
     const rer_dataset *data;
@@ -20,6 +21,7 @@ typedef struct rer_run {
     rer_pool *pool;
     const struct rer_passes *passes; /* how it goes over all rows; only what fits and scores needs them */
     struct rer_device *device;       /* the card that these use, NULL: none */
+    struct rer_pace *pace;           /* how far it is, NULL: nobody asks */
     const int32_t *given;            /* [N] class of each row, -1: no label; NULL: of none */
     uint8_t *invalid;                /* [N] 1: a row with NaN or Inf that was left out; known after a first pass */
     const bool *fitted;              /* [N] rows that the model was fitted on, NULL: every labelled one */

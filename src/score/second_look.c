@@ -41,13 +41,18 @@
 #define OTHERS_LEAST 4     /* so many other classes at least, */
 #define OTHERS_MOST 15     /* and at most */
 
+typedef struct look_extent {
+    int32_t others;    /* classes that a row is compared with, beside its own */
+    double compared;   /* rows of all of them */
+    double affordable; /* rows that WORK is enough for */
+} look_extent;
+
 typedef struct look {
     rer_result *result;          /* scored before */
     rer_calibration calibration; /* of some of the sampled rows */
     const rer_model *model;
     const rer_run *run;
-    int32_t others;      /* classes that a row is compared with, beside its own */
-    double affordable;   /* rows that WORK is enough for */
+    look_extent extent;
     rer_row_sample rows; /* x only where rows lie elsewhere: here they are read when they are needed */
     rer_near near;
     double *center;   /* [D] */
@@ -76,20 +81,46 @@ static int64_t rows_that_matter(const look *l)
             judged++;
             doubtful += (double)result->logit[row] > doubt;
         }
-    int64_t most = l->affordable < (double)doubtful ? (int64_t)l->affordable : doubtful;
+    int64_t most = (int64_t)fmin(l->extent.affordable, (double)doubtful);
     return rer_min(judged, rer_max(least, most));
 }
 
-/* How many classes and rows are compared. */
+/* How many classes and rows are compared, of `witnesses` rows a class. */
+static look_extent extent_of(double witnesses, const rer_run *run)
+{
+    int64_t others = (int64_t)(COMPARED / fmax(witnesses, 1)) - 1;
+    look_extent extent = {.others = (int32_t)rer_min(rer_min(rer_max(others, OTHERS_LEAST), OTHERS_MOST), run->C - 1)};
+    extent.compared = witnesses * (double)(extent.others + 1);
+    extent.affordable = WORK / fmax(extent.compared * (double)run->D, 1);
+    return extent;
+}
+
 static void set_extent(look *l)
 {
     double witnesses = 0;
     int32_t C = l->model->C;
     for (int32_t c = 0; c < C; c++)
         witnesses += (double)l->share[c] * (double)l->model->n[c] / C;
-    int64_t others = (int64_t)(COMPARED / fmax(witnesses, 1)) - 1;
-    l->others = (int32_t)rer_min(rer_min(rer_max(others, OTHERS_LEAST), OTHERS_MOST), C - 1);
-    l->affordable = WORK / fmax(witnesses * (double)(l->others + 1) * (double)l->run->D, 1);
+    l->extent = extent_of(witnesses, l->run);
+}
+
+/* Of those that calibrate, so many are looked at too. */
+static int64_t sampled_rows(const look_extent *extent, int64_t all)
+{
+    return (int64_t)fmin(fmax(extent->affordable, SAMPLED_LEAST), (double)all);
+}
+
+/* Between the least and the most that it may be. */
+rer_look_size rer_look_foreseen(const rer_run *run)
+{
+    double N = (double)run->N, least = SHARE_LEAST * N;
+    look_extent extent = extent_of(fmin(N / run->C, WITNESSES), run);
+    double most = fmax(least, fmin(N, extent.affordable));
+    double sampled = (double)sampled_rows(&extent, rer_min(run->N, rer_row_sample_size(run)));
+    return (rer_look_size){.rows = fmin(N, least * pow(most / least, .4) + sampled),
+                           .compared = extent.compared,
+                           .classes = extent.others + 1,
+                           .sampled = sampled};
 }
 
 /* look->rows.row [count] ascending. */
@@ -277,7 +308,7 @@ static rer_status question(look *l, rer_error *error)
                    .scratch = l->scratch,
                    .work = question_chunk,
                    .context = l};
-    rer_status status = rer_near_make(&l->near, l->rows.count, l->others + 1, l->run->D, error);
+    rer_status status = rer_near_make(&l->near, l->rows.count, l->extent.others + 1, l->run->D, error);
     return status == RER_OK ? rer_pool_run(l->run->pool, &job, error) : status;
 }
 
@@ -478,12 +509,16 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
     rer_status status = set_witnesses(&l, error);
     if (status == RER_OK) {
         set_extent(&l);
-        double sampled = fmax(l.affordable, SAMPLED_LEAST), all = (double)calibration->rows.count;
-        status =
-            rer_calibration_thin(&l.calibration, calibration, (int64_t)fmin(sampled, all), run->D, model->C, error);
+        status = rer_calibration_thin(&l.calibration, calibration, sampled_rows(&l.extent, calibration->rows.count),
+                                      run->D, model->C, error);
     }
     if (status == RER_OK)
         status = pick_rows(&l, error);
+    rer_look_size size = {.rows = (double)l.rows.count,
+                          .compared = l.extent.compared,
+                          .classes = l.extent.others + 1,
+                          .sampled = (double)l.calibration.rows.count};
+    rer_pace_know_look(run->pace, run, &size);
     if (status == RER_OK)
         status = set_center(&l, calibration, error);
     if (status == RER_OK && !run->passes->reads_rows)

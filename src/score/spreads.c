@@ -254,8 +254,8 @@ rer_status rer_spreads_fill(rer_spreads *spreads, const rer_pair *pairs, int n_p
         (void)lay_out(&pass, &measure);
         rer_job job = {
             .stage = "distributions",
-            .from = .97 + .01 * second,
-            .to = .98 + .01 * second,
+            .from = .25 * second,
+            .to = .25 + .25 * second,
             .items = rer_run_blocks(run),
             .scratch = measure.used,
             .work = spread_block,

@@ -2,7 +2,7 @@
 # since a skipped check looks like a passed one.
 set(RER_PYTHON python3 CACHE STRING "Python interpreter, with numpy, that the tests use")
 if(MICROHTTPD_INCLUDE_DIR)
-    set(RER_SERVER_TESTS review)
+    set(RER_SERVER_TESTS review review_decisions review_taught review_strangers)
 else()
     add_test(NAME cli.review COMMAND sh -c "echo 'Skipped: libmicrohttpd is not there'; exit 77")
     set_tests_properties(cli.review PROPERTIES SKIP_RETURN_CODE 77)
@@ -19,8 +19,10 @@ set_tests_properties(cli.kills PROPERTIES LABELS "slow;once" ENVIRONMENT
     "RER_KILLS=1000;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
 # Thousands of decisions and of hostile requests, in place of hundreds.
 if(MICROHTTPD_INCLUDE_DIR)
-    add_test(NAME cli.review_long COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_review.py
-             Decisions.test_two_reviewers_while_the_server_is_killed Strangers.test_hostile_requests)
-    set_tests_properties(cli.review_long PROPERTIES LABELS slow ENVIRONMENT
+    add_test(NAME cli.review_many_decisions COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_review_decisions.py
+             Decisions.test_two_reviewers_while_the_server_is_killed)
+    add_test(NAME cli.review_many_strangers COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/test_review_strangers.py
+             Strangers.test_hostile_requests)
+    set_tests_properties(cli.review_many_decisions cli.review_many_strangers PROPERTIES LABELS slow ENVIRONMENT
         "RER_REVIEW_DECISIONS=1000;RER_REVIEW_HOSTILE=10000;RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SCHEMA=${PROJECT_SOURCE_DIR}/docs/summary.schema.json")
 endif()

@@ -41,6 +41,17 @@ class Terminal(CliCase):
                 self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
 
+    def test_ids_tell_rows_apart(self):
+        """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
+        X, y = clusters(n=300, classes=3, planted=12)
+        names = ["old temple", "red & white blossoms", "a third class"]
+        ids = [f"{names[c]}/img {i:04d}.jpg" for i, c in enumerate(y)]
+        text = self.rer("analyze", self.save("X.npy", X), self.save("y.csv", "\n".join(["class"] + [names[c] for c in y]) + "\n"),
+                        "--ids", self.save("ids.txt", "\n".join(ids) + "\n")).out
+        self.check_shape(text)
+        shown = re.findall(r"^  .* (\d{4}\.jpg)  \S", text, re.M)
+        self.assertEqual(len(set(shown)), 10, text)
+
     def test_nothing_to_look_at(self):
         """Few lines of what is hardly wrong, no pair that was seen once; clusters are clusters."""
         X, y = clusters(n=300)
@@ -105,10 +116,11 @@ class Terminal(CliCase):
         json.loads(self.rer("analyze", X, y, "--json", "--color", "always").out)
 
     def test_progress(self):
-        """It never runs backwards, fits the terminal, and has a bar, a rate and a time left."""
-        X, y = clusters(n=60000, d=300, classes=40)
+        """It never runs backwards, not from one analysis to the next, fits the terminal, and has a bar, a rate and a time
+        left."""
+        X, y = clusters(n=30000, d=300, classes=40)
         X, y = self.save("X.npy", X), self.save("y.npy", y)
-        text = self.on_terminal("analyze", X, y, "--threads", "1", "--reconstructor", "subspace", columns=80)
+        text = self.on_terminal("sweep", X, y, "--threads", "1", "--reconstructor", "subspace", "--over", "rank=2,3", columns=80)
         shown = [line for line in text.split("\r") if "%" in line and "#" in line or "--------" in line]
         self.assertGreater(len(shown), 3)
         found = [re.match(r"\S.{23}  (#*)(-*) +(\d+) %  ([\d,]+) samples/s  about \d+ (s|min) left *$", line) for line in shown]
@@ -116,6 +128,8 @@ class Terminal(CliCase):
         self.assertLess(max(map(len, shown)), 80)
         done = [int(match[3]) for match in found]
         self.assertEqual(done, sorted(done))
+        self.assertLess(done[0], 50)
+        self.assertGreater(done[-1], 50)
         for match in found:
             self.assertEqual(len(match[1] + match[2]), 12)
             self.assertLessEqual(abs(len(match[1]) - int(match[3]) * .12), 1.06)  # both are rounded

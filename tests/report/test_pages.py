@@ -118,7 +118,7 @@ class Pages(BrowserCase):
 
     def test_compare(self):
         names = ["plain", "evil <img src=x onerror=window.evil=1>'\"&", "third"]
-        X, y = clusters(n=200, classes=3, planted=10, spread=1.5)
+        X, y = clusters(n=1500, classes=3, planted=10, spread=1.5)
         labels = np.array(["a", EVIL, "c"])[y]
         for i, name in enumerate(names):
             self.save(i, (X + i * np.random.default_rng(i).normal(size=X.shape)).astype("f4"), labels)
@@ -136,6 +136,9 @@ class Pages(BrowserCase):
         found = self.table(page, "Disagreements")
         self.assertEqual([row[0] for row in found], [int(row["index"]) for row in self.read("agreement/disagreements.csv")])
         self.assertIn(EVIL, {row[1] for row in found})
+        rows = page.locator("table", has_text="Disagreements").locator("tbody tr td:first-child").all_text_contents()
+        self.assertIn(4, map(len, rows), "a row beyond the thousandth")
+        self.assertNotIn(",", "".join(rows))
         self.assertEqual(page.locator("svg.chart").count(), 4)
 
     def test_details_of_an_analysis(self):

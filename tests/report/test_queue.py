@@ -178,6 +178,15 @@ class Queue(ReportCase):
             self.assertEqual(self.decided(page), "0 of 100 decided")
             page.keyboard.press("k")  # it was brought into view
             self.assertEqual(self.decided(page), "1 of 100 decided")
+        page = self.open(path, viewport={"width": 1000, "height": 300})  # as it opens: far above the list
+        page.keyboard.press("d")
+        self.assertEqual(self.decided(page), "0 of 100 decided")
+        page.keyboard.press("d")
+        self.assertEqual(self.decided(page), "1 of 100 decided")
+        page.emulate_media(media="print")
+        drawn = page.locator("#list .card").count()
+        self.assertLess(drawn, 100)
+        self.assertEqual(page.inner_text("#printed"), f"{drawn} of 100 are printed here.")
 
     def test_four_taps_decide_four(self):
         names = "".join(f"{'long ' * (7 * c)}name {c}\n" for c in range(4))

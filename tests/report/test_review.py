@@ -103,7 +103,7 @@ class Review(ReportCase):
         page.keyboard.press("Enter")
         self.assertEqual(self.decided(page), f"2 of {self.n} decided")
 
-    def test_keys_do_nothing_away_from_the_review_or_while_typing(self):
+    def test_keys_decide_nothing_away_from_the_review_or_while_typing(self):
         page = self.open(self.small())
         page.locator("#repeat").scroll_into_view_if_needed()
         page.keyboard.press("f")

@@ -282,8 +282,8 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
         (void)lay_out(&pass, &measure);
         rer_job job = {
             .stage = "fitting subspaces",
-            .from = .45,
-            .to = .5,
+            .from = .46,
+            .to = .47,
             .items = rer_fold_tasks(&plan),
             .scratch = measure.used,
             .work = fit_task,

@@ -159,7 +159,7 @@ static void put_disagreements(rer_writer *writer, const rer_comparison *comparis
     for (int i = 0; i < comparison->n_disagreements; i++) {
         const rer_disagreement *found = &comparison->disagreements[i];
         rer_frame_row(writer);
-        rer_frame_cell_count(writer, found->row);
+        rer_frame_cell_row(writer, found->row);
         rer_frame_cell(writer, rer_text(&comparison->folders[0].given, found->row));
         rer_frame_cell_percent(writer, found->high, false);
         rer_frame_cell(writer, run_name(comparison, found->high_run));
@@ -231,7 +231,7 @@ static void put_changed_labels(rer_writer *writer, const rer_comparison *compari
             shown++;
             rer_frame_row(writer);
             rer_frame_cell(writer, run_name(comparison, r));
-            rer_frame_cell_count(writer, i);
+            rer_frame_cell_row(writer, i);
             rer_frame_cell(writer, rer_text(&before->given, i));
             rer_frame_cell(writer, rer_text(&after->given, i));
             rer_frame_cell_number(writer, before->chi_of[i], 4, false);

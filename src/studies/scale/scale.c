@@ -12,6 +12,7 @@
 #include "fit/row_sample.h"
 #include "run/class_rows.h"
 #include "run/result.h"
+#include "score/pace.h"
 #include "score/score.h"
 #include "studies/scale/nested.h"
 
@@ -41,6 +42,27 @@ static bool report_part(void *context, const char *stage, double fraction)
 {
     const part_progress *part = context;
     return part->outer->report(part->outer->context, stage, part->from + part->span * fraction);
+}
+
+/* Each part of the work counts from 0 to 1. */
+static void begin_part(part_progress *part, const scale_run *scale)
+{
+    part->from += part->span;
+    rer_pool_begin_part(scale->run.pool);
+}
+
+/* Of the time: with means as models a repeat takes about 2.3 times as long as scoring all rows, with others each of its
+ * fits about half as long as the whole. */
+static double share_of_whole(const scale_run *scale, const rer_dataset *data, bool is_closed_form)
+{
+    rer_run run = {.data = data, .options = &scale->options, .N = data->N, .D = data->D, .columns = data->D};
+    run.C = data->labels.C;
+    rer_pace pace = rer_pace_of(&run, true, false);
+    double whole = 0;
+    for (int i = 0; i < RER_PACE_STAGES; i++)
+        whole += pace.cost[i];
+    double repeat = is_closed_form ? 2.3 * pace.cost[RER_PACE_SCORING] : .5 * FEW_POINTS * whole;
+    return whole / (whole + scale->scaling->options.repeats * repeat);
 }
 
 /* ---- sizes --------------------------------------------------------------------------------- */
@@ -197,11 +219,11 @@ static rer_status run_repeat(rer_nested_sums *sums, scale_run *scale, part_progr
     const rer_nested *nested = &scale->nested;
     rer_status status = RER_OK;
     if (is_closed_form(scale)) {
-        part->from += part->span;
+        begin_part(part, scale);
         return rer_score_nested(sums, nested, scale->whole->model, &scale->run, error);
     }
     for (int s = 0; status == RER_OK && s < nested->count; s++) {
-        part->from += part->span;
+        begin_part(part, scale);
         status = refit_subset(&sums[s], scale, nested->sizes[s], error);
     }
     return status;
@@ -364,7 +386,8 @@ static rer_status start_run(scale_run *scale, const rer_dataset *data, const rer
 static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_progress *progress, rer_error *error)
 {
     rer_scaling *scaling = scale->scaling;
-    part_progress part = {.outer = progress, .span = .05};
+    double whole = share_of_whole(scale, data, scaling->options.reconstructor == RER_CENTROID);
+    part_progress part = {.outer = progress, .span = whole};
     rer_progress inner = {.report = report_part, .context = &part};
     const rer_progress *used = progress != NULL ? &inner : NULL;
     rer_status status = allocate_run(scale, data->N, error);
@@ -381,8 +404,8 @@ static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_p
         scaling->count = scale->nested.count + 1;
         scaling->points[scale->nested.count] = scaling->points[0];
         int parts = is_closed_form(scale) ? 1 : scale->nested.count;
-        part.span = .95 / (parts * scaling->options.repeats);
-        part.from = .05 - part.span;
+        part.span = (1 - whole) / (parts * scaling->options.repeats);
+        part.from = whole - part.span;
         status = run_points(scale, &part, error);
     }
     if (status == RER_OK) {

@@ -57,20 +57,21 @@ static void check_shape(const made_settings *settings)
                      (long long)settings->N, (long long)settings->D, settings->C, spent, 100 * done, left, really);
         judged++;
     }
-    assert_true(judged >= 5);
+    assert_true(judged >= 3);
     rer_result_free(result);
     rer_dataset_free(data);
     made_data_free(&made);
 }
 
-/* Many rows with few features, more classes, more features: where little and where much is looked at again. */
+/* Many rows with few features, many classes, many features: where little and where much is looked at again. (More shapes
+ * are played in test_pace.c; here the stages themselves say how far they are.) */
 static void what_is_left_is_foreseen(void **state)
 {
     (void)state;
     const made_settings shapes[] = {
-        {.N = 200000, .D = 64, .C = 40, .separation = .3, .mislabelled = 6899, .seed = 3},
-        {.N = 300000, .D = 16, .C = 5, .separation = 1, .mislabelled = 9001, .seed = 4},
-        {.N = 60000, .D = 128, .C = 10, .separation = 2, .mislabelled = 3001, .seed = 5},
+        {.N = 200000, .D = 16, .C = 5, .separation = 1, .mislabelled = 9001, .seed = 4},
+        {.N = 10000, .D = 512, .C = 200, .separation = .3, .mislabelled = 501, .seed = 3},
+        {.N = 12000, .D = 512, .C = 10, .separation = .3, .mislabelled = 1001, .seed = 5},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         check_shape(&shapes[i]);

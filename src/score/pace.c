@@ -1,0 +1,187 @@
+/* Progress is work done over work done and left:
+ *     share of the time = done / (done + left)
+ * in seconds of one core as measured once, on 33 shapes from 1,000 x 2048 x 5 to 1,280,000 x 512 x 1000 (they are in
+ * tests/score/test_pace.c). Only ratios matter: how fast the machine is, is in the time that has passed. What is left is
+ * foreseen from the shape of the data, and better once more is known: how many rows are looked at again, and how many
+ * passes a search has taken, which are counted as they are made. */
+#include "score/pace.h"
+
+#include "channel/channel.h"
+#include "fit/centroid.h"
+#include "fit/row_sample.h"
+#include "score/second_look.h"
+
+#include <math.h>
+
+#define WHOLE_SEARCH .999
+
+/* Where each ends, of those that go from 0 to 1 together. */
+static const double ends[RER_PACE_STAGES] = {
+    [RER_PACE_SUMS] = .15,      [RER_PACE_SCATTER] = .45,  [RER_PACE_SHRINKAGE] = .46, [RER_PACE_SUBSPACES] = .47,
+    [RER_PACE_SAMPLE] = .48,    [RER_PACE_SEARCH] = .5,    [RER_PACE_SCORING] = .78,   [RER_PACE_QUESTION] = .8,
+    [RER_PACE_NEAR_ROWS] = .95, [RER_PACE_WEIGHING] = .96, [RER_PACE_AGAIN] = .97,     [RER_PACE_JUDGING] = 1};
+
+static double pass_of_row(const rer_run *run)
+{
+    return 2.8e-7 + 3.3e-9 * run->C;
+}
+
+/* Weights of a class's network. */
+static double network_of(const rer_run *run)
+{
+    const rer_options *options = run->options;
+    double weights = 0, from = (double)run->D;
+    if (options->reconstructor != RER_AUTOENCODER)
+        return 0;
+    for (int i = 0; i < (int)RER_COUNT(options->hidden) && options->hidden[i] > 0; i++) {
+        weights += 2 * from * options->hidden[i];
+        from = options->hidden[i];
+    }
+    return weights + 2 * from * options->components;
+}
+
+static double scoring_of_row(const rer_run *run)
+{
+    double D = (double)run->D;
+    return 4e-7 + 2.5e-9 * D + 6.5e-12 * D * D + run->C * (2.5e-9 + 2e-11 * D + 2.4e-11 * network_of(run));
+}
+
+/* Each place, a row beside a class, needs some exact distances, and of each row of the class a coarse one. */
+void rer_pace_know_look(rer_pace *pace, const rer_run *run, const rer_look_size *size)
+{
+    double N = (double)run->N, D = (double)run->D, a_row = scoring_of_row(run);
+    if (pace == NULL || pace->cost[RER_PACE_NEAR_ROWS] <= 0)
+        return;
+    pace->cost[RER_PACE_QUESTION] = 1.5 * size->rows * a_row;
+    pace->cost[RER_PACE_NEAR_ROWS] =
+        size->rows * (5.5e-9 * D * size->classes + (1e-9 + 1.1e-11 * D) * size->compared) + 5e-10 * N * D;
+    pace->cost[RER_PACE_WEIGHING] = size->sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, false);
+    pace->cost[RER_PACE_AGAIN] = size->rows * (a_row + 1e-6);
+}
+
+static double cost_of_pairs(const rer_run *run)
+{
+    return .5 * (double)run->N * (double)run->N * (6e-10 + 2e-11 * (double)run->D);
+}
+
+static double cost_of_detector(const rer_run *run)
+{
+    double N = (double)run->N, D = (double)run->D;
+    switch (run->options->detector) {
+    case RER_DETECT_CONFIDENT: /* four of five folds have the row; about 40 passes */
+        return 40 * 4 * N * run->C * (4e-9 + 4e-11 * D);
+    case RER_DETECT_SIMIFEAT:
+    case RER_DETECT_KNN:
+        return cost_of_pairs(run);
+    case RER_DETECT_ZEROSHOT:
+        return N * run->C * (4e-9 + 2e-11 * D);
+    default:
+        return 0;
+    }
+}
+
+static void set_fit(rer_pace *pace, const rer_run *run)
+{
+    double N = (double)run->N, D = (double)run->D, sampled = fmin((double)rer_row_sample_size(run), N);
+    double choice = (double)rer_centroid_choice_rows((int64_t)sampled, run);
+    double span = (double)(run->columns - run->D); /* of few wide rows, found before */
+    pace->cost[RER_PACE_SUMS] = 4e-8 * D * D + N * (5e-8 + 1.8e-9 * D) + 1e-10 * N * N * span;
+    pace->cost[RER_PACE_SCATTER] = 3e-8 * D * D + N * (1e-7 + 1e-11 * D * D + 3.3e-10 * run->C);
+    pace->cost[RER_PACE_SHRINKAGE] = D * D * (1.5e-7 + 2e-10 * D) + choice * (8e-6 + run->C * (3e-8 + 4.2e-10 * D));
+    pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
+    pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
+    pace->cost[RER_PACE_SCORING] = N * scoring_of_row(run);
+    pace->cost[RER_PACE_JUDGING] = 1.5e-7 * N;
+}
+
+/* What other models than means add. */
+static void add_fit(rer_pace *pace, const rer_run *run)
+{
+    double N = (double)run->N, D = (double)run->D;
+    switch (run->options->reconstructor) {
+    case RER_PUBLISHED: /* all pairs of a class */
+        pace->cost[RER_PACE_SCATTER] += 6e-10 * N * N / run->C * D;
+        break;
+    case RER_SUBSPACE:
+        pace->cost[RER_PACE_SUBSPACES] = 6e-10 * N * D * D;
+        break;
+    case RER_AUTOENCODER:
+        pace->cost[RER_PACE_SCATTER] += 4.7e-9 * N * network_of(run) * run->options->epochs;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Some hundred pictures are drawn. */
+static double cost_of_writing(const rer_run *run)
+{
+    double N = (double)run->N;
+    return .1 + 1.2e-6 * N + (run->data->images.paths.count > 0 ? 5e-3 * fmin(N, 600) : 0);
+}
+
+rer_pace rer_pace_of(const rer_run *run, bool looks_again, bool writes)
+{
+    const rer_options *options = run->options;
+    rer_look_size size = rer_look_foreseen(run);
+    rer_pace pace = {.part = RER_PACE_SUMS, .cost = {[RER_PACE_DETECTING] = cost_of_detector(run)}};
+    set_fit(&pace, run);
+    add_fit(&pace, run);
+    if (looks_again) {
+        pace.cost[RER_PACE_NEAR_ROWS] = 1; /* is not left out */
+        rer_pace_know_look(&pace, run, &size);
+    }
+    if (options->duplicates != RER_OFF || run->data->group_duplicates)
+        pace.cost[RER_PACE_COPIES] = 1.25 * cost_of_pairs(run);
+    if (options->details || run->data->subsets.codes != NULL)
+        pace.cost[RER_PACE_DETAILS] = 4e-6 * (double)run->N + 2 * pace.cost[RER_PACE_SCORING];
+    if (writes)
+        pace.cost[RER_PACE_WRITING] = cost_of_writing(run);
+    return pace;
+}
+
+void rer_pace_enter(const rer_run *run, rer_pace_stage part)
+{
+    rer_pool_begin_part(run->pool);
+    if (run->pace != NULL)
+        run->pace->part = part;
+}
+
+static bool is_search(int stage)
+{
+    return stage == RER_PACE_SEARCH || stage == RER_PACE_WEIGHING;
+}
+
+/* The stage that is under way, and *share of it that is done. */
+static rer_pace_stage find_stage(double *share, const rer_pace *pace, double done)
+{
+    double from = 0;
+    *share = done;
+    if (pace->part != RER_PACE_SUMS)
+        return pace->part;
+    for (rer_pace_stage i = RER_PACE_SUMS; i < RER_PACE_JUDGING; i++) {
+        if (ends[i] > 0 && done < ends[i]) {
+            *share = (done - from) / (ends[i] - from);
+            return i;
+        }
+        from = fmax(from, ends[i]);
+    }
+    *share = (done - from) / (1 - from);
+    return RER_PACE_JUDGING;
+}
+
+/* Passes p that a search has made are known from its share, 1 - exp(-p / usual) (channel/likelihood.c). */
+double rer_pace_at(rer_pace *pace, double done)
+{
+    double share, spent = 0, left = 0;
+    rer_pace_stage stage = find_stage(&share, pace, done);
+    if (is_search((int)stage))
+        pace->counted[stage] = -log(1 - fmin(share, WHOLE_SEARCH)) * pace->cost[stage];
+    for (int i = 0; i < RER_PACE_STAGES; i++) {
+        double here = i < (int)stage ? 1 : i == (int)stage ? fmin(share, 1) : 0;
+        spent += is_search(i) ? pace->counted[i] : here * pace->cost[i];
+        left += (1 - here) * pace->cost[i];
+    }
+    pace->furthest = fmax(pace->furthest, spent + left > 0 ? spent / (spent + left) : 0);
+    return pace->furthest;
+}
