@@ -346,5 +346,7 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
         status = rer_judge_outliers(result, &findings->scores, pool, error);
+    if (status == RER_OK)
+        status = rer_result_keep_tail(result, error);
     return status == RER_OK ? add_notes(result, error) : status;
 }
