@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 1             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 2             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_MESSAGE 400
@@ -78,6 +78,9 @@ typedef struct rer_device_near {
     float *trusted;           /* [count, slots, RER_DEVICE_NEAR] of rows that are not doubted, INFINITY: none */
 } rer_device_near;
 
+#define RER_DEVICE_LISTED 20
+#define RER_DEVICE_ASKING 8192
+
 typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
@@ -110,6 +113,12 @@ typedef struct rer_device_plugin {
 
     /* Fills the lists; false: it has no room for that, and nothing was done. */
     bool (*near)(void *device, const rer_device_near *near);
+
+    /* The RER_DEVICE_LISTED rows nearest to each row, of those that the device keeps (detect/neighbors.h). false: it has
+     * no room for that. Else ask for the rows, at most RER_DEVICE_ASKING at a time, and end it. */
+    bool (*neighbors_begin)(void *device, const uint8_t *among);                            /* [N] 1: searched among */
+    void (*neighbors_find)(void *device, int64_t first, int64_t count, rer_neighbor *list); /* [count, LISTED] */
+    void (*neighbors_end)(void *device);
 } rer_device_plugin;
 
 typedef const rer_device_plugin *rer_device_entry(void);

@@ -75,6 +75,8 @@ struct Card {
     rer_device_model model; /* of the scoring: flags and numbers */
     rer_device_channel channel;
     bool has_root;
+    int64_t left;                /* bytes that may be used beside all this */
+    struct Searching *searching; /* NULL: no search is under way */
 };
 
 /* Keeps the first failure. */
@@ -99,6 +101,28 @@ template <typename T> std::unique_ptr<T[]> room_for(Card *card, int64_t count)
     if (made == nullptr)
         fail(card, "host", "out of memory");
     return made;
+}
+
+/* Memory for the moment, and a copy of what is in it. */
+struct Moment {
+    Card *card;
+    std::vector<void *> taken;
+    bool failed;
+};
+
+template <typename T> T *take(Moment *moment, const T *from, int64_t count)
+{
+    void *made = NULL;
+    moment->failed = moment->failed || cudaMalloc(&made, (size_t)(count > 0 ? count : 1) * sizeof(T)) != cudaSuccess;
+    if (moment->failed) {
+        (void)cudaGetLastError();
+        return NULL;
+    }
+    moment->taken.push_back(made);
+    if (from != NULL)
+        CHECK(moment->card,
+              cudaMemcpyAsync(made, from, (size_t)count * sizeof(T), cudaMemcpyDefault, moment->card->compute));
+    return (T *)made;
 }
 
 static inline unsigned blocks_for(int64_t items, int64_t each)
@@ -149,3 +173,6 @@ void score_begin(void *device, const rer_device_model *model);
 void score_add(void *device, int slot);
 const rer_reduced_row *score_rows(void *device, int slot);
 bool near_rows(void *device, const rer_device_near *near);
+bool neighbors_begin(void *device, const uint8_t *among);
+void neighbors_find(void *device, int64_t first, int64_t count, rer_neighbor *list);
+void neighbors_end(void *device);

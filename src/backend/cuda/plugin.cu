@@ -105,6 +105,7 @@ static void take_data(Card *card, int64_t free_before)
     int64_t stages = RER_DEVICE_SLOTS * card->shape.rows * row_bytes(card), all = card->shape.N * row_bytes(card);
     int64_t room = cap > 0 ? cap - used : (int64_t)free_now - free_before / 10;
     card->keeps = all <= room;
+    card->left = cap > 0 ? room - all : INT64_MAX;
     if (card->keeps) {
         card->kept_code = (int32_t *)malloc((size_t)card->shape.N * sizeof(int32_t));
         card->keeps = card->kept_code != NULL;
@@ -169,6 +170,7 @@ static void close_card(void *device)
 {
     Card *card = (Card *)device;
     (void)cudaDeviceSynchronize();
+    neighbors_end(card);
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         for (cudaEvent_t event : {card->slots[i].copied, card->slots[i].computed, card->slots[i].returned})
             if (event != NULL)
@@ -290,6 +292,9 @@ static const rer_device_plugin plugin = {
     score_add,
     score_rows,
     near_rows,
+    neighbors_begin,
+    neighbors_find,
+    neighbors_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)
