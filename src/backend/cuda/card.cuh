@@ -10,6 +10,7 @@ extern "C" {
 #include <cuda_runtime.h>
 #include <memory>
 #include <new>
+#include <thread>
 #include <vector>
 
 /* Products are made by the tensor cores where they are three times as fast: a float is the sum of two numbers of 11
@@ -77,8 +78,11 @@ struct Card {
     bool has_root;
     int64_t left;                /* bytes that may be used beside all this */
     struct Searching *searching; /* NULL: no search is under way */
+    std::thread *starting;       /* loads what the products need, which takes a while; NULL: it is there */
 };
 
+/* Waits until products can be made. */
+void finish_start(Card *card);
 /* Keeps the first failure. */
 void fail(Card *card, const char *what, const char *why);
 static inline bool is_well(const Card *card)
@@ -131,6 +135,8 @@ static inline unsigned blocks_for(int64_t items, int64_t each)
 }
 
 int32_t piece_count(const Card *card); /* most of a stretch */
+/* batches [n, width, columns] = products of the operand's rows, PRODUCT_ROWS at a time. */
+void multiply_batches(Card *card, int n);
 /* out [rows, n] = a b', rows of `parts width` each; out has `stride` columns. */
 void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n);
 /* What multiply takes on its right-hand side, from x [rows, columns]; to [rows_to, parts width], the rest is 0. */

@@ -166,9 +166,47 @@ static void start(Card *card)
         fail(card, "cublasCreate", "cuBLAS cannot start");
 }
 
+/* The products of a pass once, on zeros, so that cuBLAS has their kernels when they are wanted; a failure will be seen
+ * there. The card's arrays for them are not in use yet. */
+static void make_products_ready(Card card)
+{
+    int64_t rows = card.shape.rows, width = card.width, C = card.shape.C, each = card.parts * width;
+    card.products = NULL;
+    if (cudaSetDevice(card.shape.card) != cudaSuccess || cublasCreate(&card.products) != CUBLAS_STATUS_SUCCESS)
+        return;
+    (void)cublasSetStream(card.products, card.out);
+    CHECK(&card, cudaMemsetAsync(card.operand, 0, (size_t)(rows * each) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.root, 0, (size_t)(width * each) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.u_operand, 0, (size_t)(C * each) * sizeof(float), card.out));
+    multiply_batches(&card, (int)(rows / PRODUCT_ROWS));
+    multiply(&card, card.t, width, card.operand, card.root, rows, width);
+    multiply(&card, card.h, C, card.operand, card.u_operand, rows, C);
+    CHECK(&card, cudaStreamSynchronize(card.out));
+    (void)cublasDestroy(card.products);
+}
+
+static void begin_start(Card *card)
+{
+    try {
+        card->starting = new std::thread(make_products_ready, *card);
+    } catch (const std::exception &) {
+        card->starting = NULL; /* then they are loaded when they are wanted */
+    }
+}
+
+void finish_start(Card *card)
+{
+    if (card->starting == NULL)
+        return;
+    card->starting->join();
+    delete card->starting;
+    card->starting = NULL;
+}
+
 static void close_card(void *device)
 {
     Card *card = (Card *)device;
+    finish_start(card);
     (void)cudaDeviceSynchronize();
     neighbors_end(card);
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
@@ -208,8 +246,10 @@ static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_ME
     CHECK(card, cudaMemGetInfo(&free_before, &total));
     take_workspace(card);
     take_data(card, (int64_t)free_before);
-    if (is_well(card))
+    if (is_well(card)) {
+        begin_start(card);
         return card;
+    }
     (void)snprintf(message, RER_DEVICE_MESSAGE, "%s", card->failure);
     close_card(card);
     return NULL;

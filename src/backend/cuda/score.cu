@@ -39,6 +39,7 @@ void score_begin(void *device, const rer_device_model *model)
 {
     Card *card = (Card *)device;
     int64_t C = card->shape.C, D = card->shape.D;
+    finish_start(card);
     card->model = *model;
     card->has_root = model->root != NULL;
     put(card, card->mean, model->mean, (C + 1) * D);
