@@ -10,6 +10,7 @@
 #define RER_DEVICE_INTERFACE 2             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
+#define RER_DEVICE_BLOCK 1024
 #define RER_DEVICE_MESSAGE 400
 
 /* What a device is opened for. */
@@ -17,7 +18,7 @@ typedef struct rer_device_shape {
     int32_t card;
     int32_t C;
     int64_t N, D;
-    int64_t rows;   /* of a stretch, at most */
+    int64_t rows;   /* of a stretch, a multiple of RER_DEVICE_BLOCK; open halves it where there is no room */
     int64_t memory; /* bytes that it may use, 0: what is free */
 } rer_device_shape;
 
@@ -85,7 +86,7 @@ typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
     /* NULL, and why in `message`, where there is none. */
-    void *(*open)(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
+    void *(*open)(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
     void (*close)(void *device);
     const char *(*name)(void *device);    /* of the card */
     const char *(*failure)(void *device); /* NULL: none */

@@ -3,6 +3,8 @@
 
 #include "fit/centroid.h"
 
+_Static_assert(RER_DEVICE_BLOCK == RER_BLOCK, "stretches of whole blocks");
+
 #define STRETCH_BYTES (32 << 20) /* of a slot's rows: enough to hide what starting a copy costs */
 #define TILE_BYTES (256 << 20)   /* of their errors under all classes */
 #define STRETCH_MOST (64 << 10)  /* rows */
@@ -42,10 +44,10 @@ static rer_status open_card(rer_device *device, const rer_run *run, char why[RER
         .rows = stretch_rows(run),
         .memory = options->device_memory,
     };
-    device->rows = shape.rows;
     device->plugin = rer_device_find(why);
     if (device->plugin != NULL)
         device->card = device->plugin->open(&shape, why);
+    device->rows = shape.rows;
     return device->card != NULL ? RER_OK : RER_SYSTEM;
 }
 

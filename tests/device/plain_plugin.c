@@ -50,20 +50,23 @@ static void free_rows(rer_device_rows *rows)
     free(rows->code);
 }
 
-/* RER_PLAIN_DEVICE=none: there is no card; =fails: one that fails at its third stretch. */
+/* RER_PLAIN_DEVICE=none: there is no card; =fails: one that fails at its third stretch; =small: one that has room for the
+ * least of stretches. */
 static bool is_asked(const char *what)
 {
     const char *asked = getenv("RER_PLAIN_DEVICE");
     return asked != NULL && strcmp(asked, what) == 0;
 }
 
-static void *open_plain(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
 {
     int64_t C = shape->C, D = shape->D;
     if (is_asked("none") || shape->card > 0) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "there is no card %d", shape->card);
         return NULL;
     }
+    if (is_asked("small"))
+        shape->rows = RER_DEVICE_BLOCK;
     plain_device *device = zeroed(1, sizeof *device);
     device->shape = *shape;
     for (int i = 0; i < RER_DEVICE_SLOTS; i++) {

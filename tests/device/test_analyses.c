@@ -237,7 +237,8 @@ static void find_least(char memory[32], const rer_dataset *data)
     (void)snprintf(memory, 32, "%lld", least);
 }
 
-/* Rows that do not fit stream through the card in every pass, to the same bits; near rows are the CPU's then. */
+/* Rows that do not fit stream through the card in every pass, in the least of stretches, to the same bits; near rows are
+ * the CPU's then. */
 static void test_streaming(void **state)
 {
     (void)state;
@@ -250,8 +251,12 @@ static void test_streaming(void **state)
     made_data made = made_data_make(&one.settings);
     rer_dataset *data = made_data_wrap(&made);
     find_least(memory, data);
-    rer_result *kept = analyze(data, &one, "cuda", "0"), *streamed = analyze(data, &one, "cuda", memory);
-    assert_same_errors(kept, streamed, &one);
+    rer_result *kept = analyze(data, &one, "cuda", "0");
+    assert_int_equal(setenv("RER_PLAIN_DEVICE", "small", 1), 0);
+    rer_result *streamed = analyze(data, &one, "cuda", memory);
+    assert_int_equal(unsetenv("RER_PLAIN_DEVICE"), 0);
+    if (is_card()) /* plain loops leave other rows of smaller stretches to the CPU */
+        assert_same_errors(kept, streamed, &one);
     compare(streamed, kept, &made, &one);
     assert_int_equal(wrong, 0);
     rer_result_free(kept);

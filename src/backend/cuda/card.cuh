@@ -18,8 +18,8 @@ extern "C" {
  * multiplied with as hi|hi|lo. Elsewhere both are plain floats. */
 #define SPLIT_PARTS 3
 
-#define PRODUCT_ROWS 1024 /* whose products are added up in float; sums of these are doubles */
-#define PIECE_ROWS 32     /* of a class that one block sums up */
+#define PRODUCT_ROWS RER_DEVICE_BLOCK /* whose products are added up in float; sums of these are doubles */
+#define PIECE_ROWS 32                 /* of a class that one block sums up */
 
 /* Rows of a class in the order of a stretch. */
 struct Piece {
@@ -51,7 +51,8 @@ struct Card {
     int64_t width; /* D, a multiple of 4 */
     int parts;     /* SPLIT_PARTS, or 1 */
     char name[256], failure[RER_DEVICE_MESSAGE];
-    int before; /* the caller's own card */
+    int before;   /* the caller's own card */
+    bool no_room; /* that is why it failed: with less it may not */
     cudaStream_t in, compute, out;
     cublasHandle_t products;
     std::vector<void *> taken, pinned;

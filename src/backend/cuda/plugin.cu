@@ -3,8 +3,10 @@
 
 #include <rer.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <unistd.h>
 
 void fail(Card *card, const char *what, const char *why)
 {
@@ -19,10 +21,17 @@ int32_t piece_count(const Card *card)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
+/* Notes in passing whether memory is what is missing. */
+static cudaError_t see(Card *card, cudaError_t result)
+{
+    card->no_room = card->no_room || result == cudaErrorMemoryAllocation;
+    return result;
+}
+
 template <typename T> static void take(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, cudaMalloc(&made, (size_t)count * sizeof(T)));
+    CHECK(card, see(card, cudaMalloc(&made, (size_t)count * sizeof(T))));
     if (made != NULL)
         card->taken.push_back(made);
     *where = (T *)made;
@@ -31,7 +40,7 @@ template <typename T> static void take(Card *card, T **where, int64_t count)
 template <typename T> static void pin(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, cudaMallocHost(&made, (size_t)count * sizeof(T)));
+    CHECK(card, see(card, cudaMallocHost(&made, (size_t)count * sizeof(T))));
     if (made != NULL)
         card->pinned.push_back(made);
     *where = (T *)made;
@@ -118,6 +127,7 @@ static void take_data(Card *card, int64_t free_before)
         char why[100];
         (void)snprintf(why, sizeof why, "%lld bytes are the least that it needs", (long long)(used + stages));
         fail(card, "--device-memory", why);
+        card->no_room = true;
     }
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         take_rows(card, &card->slots[i].stage, card->shape.rows);
@@ -133,7 +143,17 @@ static int parts_of(const cudaDeviceProp *properties)
 
 static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
 {
+    static std::atomic<pid_t> first(0); /* process that asked */
+    pid_t none = 0, self = getpid();
     int count = 0;
+    if (!first.compare_exchange_strong(none, self) && none != self) {
+        (void)snprintf(
+            message, RER_DEVICE_MESSAGE,
+            "process %d used a card before it forked this one, which cannot: start processes anew (in Python: "
+            "multiprocessing's spawn)",
+            (int)none);
+        return false;
+    }
     cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess || count == 0) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "no card can be used: %s",
@@ -229,9 +249,11 @@ static void close_card(void *device)
     delete card;
 }
 
-static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+/* *again: with smaller stretches there may be room. */
+static Card *try_to_open(const rer_device_shape *shape, bool *again, char message[RER_DEVICE_MESSAGE])
 {
     Card *card = new (std::nothrow) Card();
+    *again = false;
     if (card == NULL) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "out of memory");
         return NULL;
@@ -246,13 +268,25 @@ static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_ME
     CHECK(card, cudaMemGetInfo(&free_before, &total));
     take_workspace(card);
     take_data(card, (int64_t)free_before);
-    if (is_well(card)) {
-        begin_start(card);
+    if (is_well(card))
         return card;
-    }
+    *again = card->no_room && shape->rows > PRODUCT_ROWS;
     (void)snprintf(message, RER_DEVICE_MESSAGE, "%s", card->failure);
     close_card(card);
     return NULL;
+}
+
+static void *open_card(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+{
+    bool again = false;
+    Card *card = try_to_open(shape, &again, message);
+    while (again) {
+        shape->rows = (shape->rows / PRODUCT_ROWS + 1) / 2 * PRODUCT_ROWS;
+        card = try_to_open(shape, &again, message);
+    }
+    if (card != NULL)
+        begin_start(card);
+    return card;
 }
 
 static const char *name_of(void *device)
