@@ -43,7 +43,7 @@ typedef struct rer_device_model {
     const float *root;  /* [D, D] lower triangle, NULL: the identity */
     const float *u;     /* [C + 1, D] */
     const float *norm;  /* [C] */
-    const float *pairs; /* [C, C] */
+    const float *pairs; /* [C, C], NULL: made by the device */
     const int64_t *n;   /* [C] */
     double weight;
     bool left_out;                     /* each row is taken out of the model that scores it */

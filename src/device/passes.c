@@ -201,7 +201,7 @@ static rer_device_channel channel_of(const rer_channel *channel)
 static bool can_score(const rer_scores *scores, const rer_model *model, const rer_run *run, const rer_output *errors)
 {
     const rer_centroid *centroid = rer_centroid_of(model->state);
-    return !centroid->in_double && centroid->groups == NULL && centroid->pairs != NULL && run->fitted == NULL &&
+    return !centroid->in_double && centroid->groups == NULL && run->fitted == NULL &&
            run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
 }
 

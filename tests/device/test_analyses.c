@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -154,6 +156,9 @@ static const analysis analyses[] = {
      .settings = {.N = 5000, .D = 33, .C = 151, .separation = 3, .mislabelled = 400}},
     {.name = "more classes than a tile",
      .settings = {.N = 4000, .D = 8, .C = 1103, .separation = 5, .mislabelled = 127}},
+    {.name = "more than have distances",
+     .on_card = true,
+     .settings = {.N = 10000, .D = 8, .C = 2203, .separation = 6, .mislabelled = 300}},
     {.name = "far apart",
      .on_card = true,
      .settings = {.N = 4000, .D = 8, .C = 5, .separation = 300, .mislabelled = 200}},
@@ -265,8 +270,35 @@ static void test_streaming(void **state)
     made_data_free(&made);
 }
 
+/* A process that was forked by one that has used a card cannot: it is told so. */
+static void test_fork(void **state)
+{
+    (void)state;
+    int status = 0;
+    made_settings settings = {.N = 900, .D = 5, .C = 3, .separation = 2, .seed = 1};
+    if (!is_card())
+        return;
+    made_data made = made_data_make(&settings);
+    rer_dataset *data = made_data_wrap(&made);
+    pid_t child = fork();
+    if (child == 0) {
+        rer_options options = rer_options_default();
+        rer_error error = {0};
+        rer_result *result = NULL;
+        (void)rer_options_set(&options, "device", "cuda", NULL);
+        bool told = rer_analyze(&result, data, &options, NULL, NULL, &error) == RER_SYSTEM &&
+                    strstr(error.message, "before it forked this one") != NULL;
+        _exit(told ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_agreement), cmocka_unit_test(test_streaming)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_agreement), cmocka_unit_test(test_streaming),
+                                       cmocka_unit_test(test_fork)};
     return cmocka_run_group_tests_name("device.analyses", tests, NULL, NULL);
 }

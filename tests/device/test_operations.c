@@ -49,6 +49,7 @@ static const shape shapes[] = {
     {.N = 2500, .D = 5, .rows = 1024, .C = 1025},
     {.N = 2500, .D = 64, .rows = 2048, .C = 2048},
     {.N = 1500, .D = 512, .rows = 1024, .C = 10},
+    {.N = 2000, .D = 37, .rows = 1024, .C = 2501},
     {.N = 4000, .D = 20, .rows = 2048, .C = 7, .spread = 30},
     {.N = 4000, .D = 20, .rows = 2048, .C = 7, .outliers = 3000},
     {.N = 3000, .D = 40, .rows = 1024, .C = 7, .copies = true},
@@ -488,7 +489,7 @@ static void check_shape(const rer_device_plugin *plugin, const shape *of)
                                   .root = kinds[k].root ? made.root : NULL,
                                   .u = made.u,
                                   .norm = made.norm,
-                                  .pairs = made.pairs,
+                                  .pairs = of->C > 2048 ? NULL : made.pairs, /* too many: it makes them itself */
                                   .n = made.n,
                                   .weight = .01 / (double)of->D,
                                   .left_out = kinds[k].left_out,

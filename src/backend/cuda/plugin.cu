@@ -21,17 +21,19 @@ int32_t piece_count(const Card *card)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
-/* Notes in passing whether memory is what is missing. */
-static cudaError_t see(Card *card, cudaError_t result)
+/* What an allocation came to; whether memory is what was missing is noted. */
+static void see(Card *card, const char *what, cudaError_t result)
 {
     card->no_room = card->no_room || result == cudaErrorMemoryAllocation;
-    return result;
+    if (result != cudaSuccess)
+        fail(card, what, cudaGetErrorString(result));
 }
 
 template <typename T> static void take(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, see(card, cudaMalloc(&made, (size_t)count * sizeof(T))));
+    if (is_well(card))
+        see(card, "cudaMalloc", cudaMalloc(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->taken.push_back(made);
     *where = (T *)made;
@@ -40,7 +42,8 @@ template <typename T> static void take(Card *card, T **where, int64_t count)
 template <typename T> static void pin(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, see(card, cudaMallocHost(&made, (size_t)count * sizeof(T))));
+    if (is_well(card))
+        see(card, "cudaMallocHost", cudaMallocHost(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->pinned.push_back(made);
     *where = (T *)made;
