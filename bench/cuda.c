@@ -183,9 +183,8 @@ static void open_device(bench *b, bool keeps)
     rer_device_shape shape = {.C = b->C, .N = keeps ? b->N : (int64_t)1 << 40, .D = b->D, .rows = ROWS};
     b->plugin = rer_device_find(message);
     double start = now();
-    if (b->plugin != NULL)
-        b->device = b->plugin->open(&shape, message);
-    if (b->device == NULL) {
+    b->device = b->plugin != NULL ? b->plugin->open(&shape, message) : NULL;
+    if (b->plugin == NULL || b->device == NULL) {
         fprintf(stderr, "%s\n", message);
         exit(3);
     }
