@@ -312,6 +312,8 @@ static void start_search(Card *card, Searching *searching)
     CHECK(card,
           cudaMemcpyAsync(s->half, none.get(), (size_t)s->padded * sizeof(float), cudaMemcpyDefault, card->compute));
     CHECK(card, cudaMemsetAsync(s->x, 0, (size_t)(s->padded * s->depth) * sizeof *s->x, card->compute));
+    CHECK(card, cudaMemsetAsync(s->product, 0, (size_t)(RER_DEVICE_ASKING * s->tile) * sizeof *s->product,
+                                card->compute)); /* initcheck does not see what cuBLAS stores there */
     CHECK(card, cudaMemsetAsync(s->most_lost, 0, sizeof(float), card->compute));
     for (int part = 0; part < PARTS; part++)
         CHECK(card, cudaStreamCreateWithFlags(&searching->stream[part], cudaStreamNonBlocking));
