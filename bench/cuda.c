@@ -1,8 +1,10 @@
 /* The closed form on a card at ImageNet's shape: class sums, scatter and scores, each a pass over all rows.
  *     bench.cuda [N D C]
+ *     bench.cuda neighbours [N D]
  * from the card's memory: the rows are there; copied once: from pinned memory in the first pass, then they stay;
  * streamed: from pinned memory in each pass, as where the card has no room. A slot's rows are the same each time: the
- * copy is timed, not the CPU that reads them. Medians of 5 after one to warm up. */
+ * copy is timed, not the CPU that reads them. Medians of 5 after one to warm up. Neighbours: the 20 nearest rows of each
+ * of 1,000,000 x 512 drawn ones, from the card's memory to the host's. */
 #include "backend/device.h"
 
 #include <math.h>
@@ -181,9 +183,8 @@ static void open_device(bench *b, bool keeps)
     rer_device_shape shape = {.C = b->C, .N = keeps ? b->N : (int64_t)1 << 40, .D = b->D, .rows = ROWS};
     b->plugin = rer_device_find(message);
     double start = now();
-    if (b->plugin != NULL)
-        b->device = b->plugin->open(&shape, message);
-    if (b->device == NULL) {
+    b->device = b->plugin != NULL ? b->plugin->open(&shape, message) : NULL;
+    if (b->plugin == NULL || b->device == NULL) {
         fprintf(stderr, "%s\n", message);
         exit(3);
     }
@@ -192,8 +193,63 @@ static void open_device(bench *b, bool keeps)
     fill_slots(b);
 }
 
+/* Rows of some length, a class of each two. */
+static void draw_rows(const bench *b)
+{
+    int slot = 0;
+    for (int64_t first = 0; first < b->N; first += ROWS, slot = 1 - slot) {
+        int64_t count = ROWS < b->N - first ? ROWS : b->N - first;
+        rer_device_rows rows = b->plugin->slot(b->device, slot);
+        for (int64_t i = 0; i < count * b->D; i++)
+            rows.x[i] = draw();
+        for (int64_t i = 0; i < count; i++) {
+            rows.scale[i] = 1;
+            rows.code[i] = (int32_t)(i % b->C);
+        }
+        b->plugin->load(b->device, slot, first, count, false);
+    }
+}
+
+static void find_neighbors(const bench *b, const uint8_t *among, rer_neighbor *list)
+{
+    if (!b->plugin->neighbors_begin(b->device, among)) {
+        fprintf(stderr, "no room for the neighbours\n");
+        exit(3);
+    }
+    for (int64_t first = 0; first < b->N; first += RER_DEVICE_ASKING)
+        b->plugin->neighbors_find(b->device, first, RER_DEVICE_ASKING < b->N - first ? RER_DEVICE_ASKING : b->N - first,
+                                  list + first * RER_DEVICE_LISTED);
+    b->plugin->neighbors_end(b->device);
+    check(b);
+}
+
+static int bench_neighbors(bench *b)
+{
+    double times[TURNS + 1], rows = (double)b->N;
+    uint8_t *among = room(b->N, 1);
+    rer_neighbor *list = room(b->N * RER_DEVICE_LISTED, sizeof *list);
+    memset(among, 1, (size_t)b->N);
+    make_model(b);
+    open_device(b, true);
+    draw_rows(b);
+    for (int turn = 0; turn <= TURNS; turn++) {
+        double start = now();
+        find_neighbors(b, among, list);
+        times[turn] = now() - start;
+    }
+    qsort(times + 1, TURNS, sizeof *times, by_size);
+    printf("neighbours of %lld x %lld: %.3f s (%.3f to %.3f, the first %.3f), %.0f TFLOP/s\n", (long long)b->N,
+           (long long)b->D, times[1 + TURNS / 2], times[1], times[TURNS], times[0],
+           2e-12 * rows * rows * (double)b->D / times[1 + TURNS / 2]);
+    b->plugin->close(b->device);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "neighbours") == 0)
+        return bench_neighbors(
+            &(bench){.N = argc > 2 ? atoll(argv[2]) : 1000000, .D = argc > 3 ? atoll(argv[3]) : 512, .C = 2});
     bench b = {.N = argc > 1 ? atoll(argv[1]) : 1281167,
                .D = argc > 2 ? atoll(argv[2]) : 512,
                .C = argc > 3 ? atoi(argv[3]) : 1000};

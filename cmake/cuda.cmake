@@ -25,7 +25,7 @@ endforeach()
 set(folder ${PROJECT_SOURCE_DIR}/src/backend/cuda)
 set(headers ${folder}/card.cuh ${folder}/../device.h ${folder}/../backend.h ${PROJECT_SOURCE_DIR}/include/rer.h)
 set(objects "")
-foreach(name plugin products sums scatter score near)
+foreach(name plugin products sums scatter score near neighbors)
     set(object ${PROJECT_BINARY_DIR}/cuda/${name}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${folder}/${name}.cu ${headers} VERBATIM
                        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda

@@ -7,9 +7,10 @@
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 1             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 2             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
+#define RER_DEVICE_BLOCK 1024
 #define RER_DEVICE_MESSAGE 400
 
 /* What a device is opened for. */
@@ -17,7 +18,7 @@ typedef struct rer_device_shape {
     int32_t card;
     int32_t C;
     int64_t N, D;
-    int64_t rows;   /* of a stretch, at most */
+    int64_t rows;   /* of a stretch, a multiple of RER_DEVICE_BLOCK; open halves it where there is no room */
     int64_t memory; /* bytes that it may use, 0: what is free */
 } rer_device_shape;
 
@@ -42,7 +43,7 @@ typedef struct rer_device_model {
     const float *root;  /* [D, D] lower triangle, NULL: the identity */
     const float *u;     /* [C + 1, D] */
     const float *norm;  /* [C] */
-    const float *pairs; /* [C, C] */
+    const float *pairs; /* [C, C], NULL: made by the device */
     const int64_t *n;   /* [C] */
     double weight;
     bool left_out;                     /* each row is taken out of the model that scores it */
@@ -78,11 +79,14 @@ typedef struct rer_device_near {
     float *trusted;           /* [count, slots, RER_DEVICE_NEAR] of rows that are not doubted, INFINITY: none */
 } rer_device_near;
 
+#define RER_DEVICE_LISTED 20
+#define RER_DEVICE_ASKING 8192
+
 typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
     /* NULL, and why in `message`, where there is none. */
-    void *(*open)(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
+    void *(*open)(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
     void (*close)(void *device);
     const char *(*name)(void *device);    /* of the card */
     const char *(*failure)(void *device); /* NULL: none */
@@ -110,6 +114,12 @@ typedef struct rer_device_plugin {
 
     /* Fills the lists; false: it has no room for that, and nothing was done. */
     bool (*near)(void *device, const rer_device_near *near);
+
+    /* The RER_DEVICE_LISTED rows nearest to each row, of those that the device keeps (detect/neighbors.h). false: it has
+     * no room for that. Else ask for the rows, at most RER_DEVICE_ASKING at a time, and end it. */
+    bool (*neighbors_begin)(void *device, const uint8_t *among);                            /* [N] 1: searched among */
+    void (*neighbors_find)(void *device, int64_t first, int64_t count, rer_neighbor *list); /* [count, LISTED] */
+    void (*neighbors_end)(void *device);
 } rer_device_plugin;
 
 typedef const rer_device_plugin *rer_device_entry(void);

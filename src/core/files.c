@@ -2,6 +2,7 @@
 #include "core/files.h"
 
 #include "core/manifest.h"
+#include "core/pool.h"
 
 #include <errno.h>
 #include <string.h>
@@ -54,6 +55,7 @@ rer_status rer_file_text(char **text, rer_putter *put, const void *what, rer_err
 typedef struct folder_state {
     const rer_folder *folder;
     const rer_output *output;
+    const rer_file *wanted[RER_FILES_MOST];
     rer_manifest_file done[RER_FILES_MOST];
     int count;
 } folder_state;
@@ -65,7 +67,8 @@ static void put_manifest(rer_writer *writer, const void *what, int which)
     rer_manifest_put(writer, state->folder->command, state->done, state->count);
 }
 
-static rer_status write_file(folder_state *state, const rer_file *file, const void *what, rer_error *error)
+static rer_status write_file(rer_manifest_file *done, const folder_state *state, const rer_file *file, const void *what,
+                             rer_error *error)
 {
     rer_writer writer;
     rer_output output = {0};
@@ -78,8 +81,29 @@ static rer_status write_file(folder_state *state, const rer_file *file, const vo
     status = rer_writer_end(&writer);
     if (status == RER_OK)
         status = rer_output_finish(&output, error);
-    state->done[state->count++] = (rer_manifest_file){file->name, writer.put, writer.crc32};
+    *done = (rer_manifest_file){file->name, writer.put, writer.crc32};
     rer_output_discard(&output);
+    return status;
+}
+
+static rer_status write_wanted(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    folder_state *state = context;
+    (void)scratch;
+    return write_file(&state->done[item], state, state->wanted[item], state->folder->what, error);
+}
+
+/* All files but the last, several at once: a large one is waited for while others are made. */
+static rer_status write_at_once(folder_state *state, rer_error *error)
+{
+    rer_pool *pool = NULL;
+    rer_pool_settings settings = {.threads = state->folder->at_once};
+    rer_job job = {
+        .stage = "writing", .from = 1, .to = 1, .items = state->count - 1, .work = write_wanted, .context = state};
+    rer_status status = rer_pool_open(&pool, &settings, error);
+    if (status == RER_OK)
+        status = rer_pool_run(pool, &job, error);
+    rer_pool_close(pool);
     return status;
 }
 
@@ -87,11 +111,17 @@ static rer_status write_files(folder_state *state, rer_error *error)
 {
     static const rer_file manifest = {RER_MANIFEST, put_manifest, 0, 0};
     const rer_folder *folder = state->folder;
+    rer_manifest_file unlisted;
     rer_status status = RER_OK;
-    for (int i = 0; i < folder->count && status == RER_OK; i++)
+    for (int i = 0; i < folder->count; i++)
         if ((folder->files[i].needs & ~folder->has) == 0)
-            status = write_file(state, &folder->files[i], folder->what, error);
-    return status == RER_OK ? write_file(state, &manifest, state, error) : status;
+            state->wanted[state->count++] = &folder->files[i];
+    bool at_once = folder->at_once > 1 && state->count > 1;
+    if (at_once)
+        status = write_at_once(state, error);
+    for (int i = at_once ? state->count - 1 : 0; i < state->count && status == RER_OK; i++)
+        status = write_wanted(state, i, NULL, error);
+    return status == RER_OK ? write_file(&unlisted, state, &manifest, state, error) : status;
 }
 
 static bool is_there(const char *path)

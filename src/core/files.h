@@ -28,9 +28,10 @@ typedef struct rer_folder {
     const void *what;
     unsigned has;
     bool spreadsheet_safe;
+    int32_t at_once; /* of the files, but the last: as many threads write; 0: one after the other */
 } rer_folder;
 
-/* Makes a folder with the files, in this order, and manifest.json, in place of the folder that was there. Makes its
+/* Makes a folder with the files, the last of them after the others, and manifest.json, in place of the folder that was there. Makes its
  * parents where they are missing. */
 rer_status rer_folder_write(const char *path, const rer_folder *folder, rer_error *error);
 /* The same up to its last step, rer_output_commit. */

@@ -28,8 +28,9 @@ struct rer_pool {
 
     /* Guarded by the mutex: */
     pthread_mutex_t mutex;
-    pthread_cond_t posted;    /* a job is there, or the end */
-    pthread_cond_t committed; /* an item was committed, or a worker is done with the job */
+    pthread_cond_t posted;            /* a job is there, or the end */
+    pthread_cond_t idle;              /* all workers are done with the job */
+    pthread_cond_t turn[THREADS_MAX]; /* of item % threads to be committed: items under way are fewer than that apart */
     const rer_job *job;
     int64_t posts; /* jobs posted so far */
     int invited;   /* workers that take part in the job */
@@ -74,6 +75,15 @@ static void count_done(rer_pool *pool, int64_t item, rer_status status, const re
     pthread_mutex_unlock(&pool->mutex);
 }
 
+static void pass_turn(rer_pool *pool, int64_t item)
+{
+    if (pool->failed_item == pool->job->items)
+        (void)pthread_cond_signal(&pool->turn[item % pool->threads]);
+    else /* those behind it give up */
+        for (int i = 0; i < pool->threads; i++)
+            (void)pthread_cond_signal(&pool->turn[i]);
+}
+
 /* Waits for the item's turn and commits it. An item behind a failed one gives up its turn. */
 static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_status status, rer_error *error)
 {
@@ -81,7 +91,7 @@ static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_stat
     if (status != RER_OK)
         record_failure(pool, item, error);
     while (pool->next_commit != item && pool->failed_item > item)
-        pthread_cond_wait(&pool->committed, &pool->mutex);
+        pthread_cond_wait(&pool->turn[item % pool->threads], &pool->mutex);
     bool mine = status == RER_OK && pool->failed_item > item;
     pthread_mutex_unlock(&pool->mutex);
 
@@ -93,7 +103,7 @@ static void commit_in_turn(rer_pool *pool, int64_t item, void *scratch, rer_stat
         record_failure(pool, item, error);
     if (mine)
         pool->next_commit = item + 1;
-    pthread_cond_broadcast(&pool->committed);
+    pass_turn(pool, item + 1);
     pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -200,8 +210,8 @@ static void *run_worker(void *argument)
         if (entered)
             work_on_job(pool, self->index);
         pthread_mutex_lock(&pool->mutex);
-        pool->busy--;
-        pthread_cond_broadcast(&pool->committed);
+        if (--pool->busy == 0)
+            (void)pthread_cond_signal(&pool->idle);
     }
     pthread_mutex_unlock(&pool->mutex);
     if (entered && pool->settings.leave != NULL)
@@ -256,7 +266,9 @@ rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer
     made->reported = rer_now();
     (void)pthread_mutex_init(&made->mutex, NULL);
     (void)pthread_cond_init(&made->posted, NULL);
-    (void)pthread_cond_init(&made->committed, NULL);
+    (void)pthread_cond_init(&made->idle, NULL);
+    for (int i = 0; i < THREADS_MAX; i++)
+        (void)pthread_cond_init(&made->turn[i], NULL);
     for (int lane = 0; lane < RER_LANES; lane++)
         (void)pthread_cond_init(&made->lane_moved[lane], NULL);
     start_threads(made, count_threads(settings->threads));
@@ -277,7 +289,9 @@ void rer_pool_close(rer_pool *pool)
     if (pool->settings.leave != NULL)
         pool->settings.leave();
     (void)pthread_cond_destroy(&pool->posted);
-    (void)pthread_cond_destroy(&pool->committed);
+    (void)pthread_cond_destroy(&pool->idle);
+    for (int i = 0; i < THREADS_MAX; i++)
+        (void)pthread_cond_destroy(&pool->turn[i]);
     for (int lane = 0; lane < RER_LANES; lane++)
         (void)pthread_cond_destroy(&pool->lane_moved[lane]);
     (void)pthread_mutex_destroy(&pool->mutex);
@@ -344,7 +358,7 @@ rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error)
 
     pthread_mutex_lock(&pool->mutex);
     while (pool->busy > 0)
-        pthread_cond_wait(&pool->committed, &pool->mutex);
+        pthread_cond_wait(&pool->idle, &pool->mutex);
     bool failed = pool->failed_item < job->items;
     pthread_mutex_unlock(&pool->mutex);
     return failed ? rer_fail(error, pool->failure.status, "%s", pool->failure.message) : RER_OK;

@@ -24,26 +24,31 @@ bool rer_writer_ok(rer_writer *writer, rer_status status)
     return writer->status == RER_OK;
 }
 
-static rer_status append(rer_writer *writer)
+static rer_status append(rer_writer *writer, const char *bytes, int64_t count)
 {
-    int64_t needed = writer->length + writer->used + 1;
+    int64_t needed = writer->length + count + 1;
     rer_status status = rer_grow(&writer->text, &writer->capacity, needed, 1, "a text", writer->error);
     if (status != RER_OK)
         return status;
-    memcpy(writer->text + writer->length, writer->buffer, (size_t)writer->used);
-    writer->length += writer->used;
+    memcpy(writer->text + writer->length, bytes, (size_t)count);
+    writer->length += count;
     writer->text[writer->length] = 0;
     return RER_OK;
 }
 
-static void flush(rer_writer *writer)
+static void pass_on(rer_writer *writer, const char *bytes, int64_t count)
 {
     if (writer->status == RER_OK && writer->output == NULL)
-        writer->status = append(writer);
+        writer->status = append(writer, bytes, count);
     else if (writer->status == RER_OK)
-        writer->status = rer_output_write(writer->output, writer->buffer, writer->used, writer->error);
+        writer->status = rer_output_write(writer->output, bytes, count, writer->error);
+    writer->put += count;
+}
+
+static void flush(rer_writer *writer)
+{
+    pass_on(writer, writer->buffer, writer->used);
     writer->crc32 = (uint32_t)crc32(writer->crc32, (const unsigned char *)writer->buffer, (unsigned)writer->used);
-    writer->put += writer->used;
     writer->used = 0;
 }
 
@@ -80,6 +85,13 @@ void rer_put_bytes(rer_writer *writer, const char *bytes, int64_t count)
         bytes += part;
         count -= part;
     }
+}
+
+void rer_put_written(rer_writer *writer, const rer_writer *from, const char *text)
+{
+    flush(writer);
+    pass_on(writer, text, from->put);
+    writer->crc32 = (uint32_t)crc32_combine(writer->crc32, from->crc32, from->put);
 }
 
 void rer_put(rer_writer *writer, const char *text)

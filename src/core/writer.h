@@ -29,6 +29,8 @@ rer_status rer_writer_end(rer_writer *writer);
 rer_status rer_writer_end_memory(rer_writer *writer, char **text); /* ends in a zero; free() it */
 
 void rer_put_bytes(rer_writer *writer, const char *bytes, int64_t count);
+/* What another writer has left in memory (rer_writer_end_memory): its checksum is not made again. */
+void rer_put_written(rer_writer *writer, const rer_writer *from, const char *text);
 void rer_put(rer_writer *writer, const char *text);
 /* Several texts, none of them NULL, one after the other. */
 void rer_put_texts(rer_writer *writer, const char *const *texts);

@@ -21,7 +21,7 @@ typedef struct search {
     int32_t *used;            /* [N] */
     rer_neighbor *candidates; /* [N, CANDIDATES] */
     pthread_mutex_t *locks;   /* [blocks] of the lists of a block's rows */
-    rer_neighbor *list;       /* [N, RER_LISTED] */
+    rer_neighbor *list;       /* [N, RER_LISTED] the caller's */
 } search;
 
 /* ---- 1. candidates -------------------------------------------------------------------------- */
@@ -150,7 +150,6 @@ static rer_status allocate_search(search *s, int64_t N, rer_error *error)
         RER_ROOM(s->worst, N),
         RER_ROOM(s->used, N),
         RER_ROOM(s->candidates, N * CANDIDATES),
-        RER_ROOM(s->list, N * RER_LISTED),
         RER_ROOM(s->locks, s->pairs.blocks),
     };
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
@@ -167,30 +166,38 @@ static void free_search(search *s)
         (void)pthread_mutex_destroy(&s->locks[i]);
     free(s->locks);
     rer_pairs_close(&s->pairs);
-    RER_FREE_ALL(s->worst, s->used, s->candidates, s->list);
+    RER_FREE_ALL(s->worst, s->used, s->candidates);
+}
+
+/* On the CPU: s->list. */
+static rer_status search_here(search *s, const rer_run *run, rer_error *error)
+{
+    rer_status status = rer_pairs_open(&s->pairs, run, false, rer_run_has_label, error);
+    if (status == RER_OK)
+        status = allocate_search(s, run->N, error);
+    return status == RER_OK ? run_search(s, error) : status;
 }
 
 rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_error *error)
 {
-    search s = {0};
+    const struct rer_passes *passes = run->passes;
     rer_neighbors made = {0};
-    rer_status status = rer_pairs_open(&s.pairs, run, false, rer_run_has_label, error);
-    if (status == RER_OK)
-        status = allocate_search(&s, run->N, error);
-    if (status == RER_OK)
-        status = rer_allocate(&made.among, run->N, sizeof *made.among, "neighbours", error);
-    if (status == RER_OK)
-        status = run_search(&s, error);
-    if (status == RER_OK) {
-        for (int64_t row = 0; row < run->N; row++)
-            made.among[row] = rer_run_has_label(run, row);
-        made.list = s.list;
-        s.list = NULL;
-        *neighbors = made;
-    } else {
-        rer_neighbors_free(&made);
+    bool done = false;
+    rer_room rooms[] = {RER_ROOM(made.among, run->N), RER_ROOM(made.list, run->N * RER_LISTED)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
+    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+        made.among[row] = rer_run_has_label(run, row);
+    if (status == RER_OK && passes != NULL && passes->neighbors != NULL)
+        status = passes->neighbors(made.list, made.among, run, &done, error);
+    if (status == RER_OK && !done) {
+        search s = {.list = made.list};
+        status = search_here(&s, run, error);
+        free_search(&s);
     }
-    free_search(&s);
+    if (status == RER_OK)
+        *neighbors = made;
+    else
+        rer_neighbors_free(&made);
     return status;
 }
 

@@ -2,9 +2,7 @@
 #pragma once
 
 #include "core/neighbor.h"
-#include "run/run.h"
-
-#define RER_LISTED 20 /* neighbours listed: more than vote, so that some may be left out at random */
+#include "run/passes.h"
 
 typedef struct rer_neighbors {
     rer_neighbor *list; /* [N, RER_LISTED] nearest first, index -1 past the last; the distance is

@@ -3,10 +3,13 @@
 
 #include "fit/centroid.h"
 
+_Static_assert(RER_DEVICE_BLOCK == RER_BLOCK, "stretches of whole blocks");
+
 #define STRETCH_BYTES (32 << 20) /* of a slot's rows: enough to hide what starting a copy costs */
 #define TILE_BYTES (256 << 20)   /* of their errors under all classes */
 #define STRETCH_MOST (64 << 10)  /* rows */
-#define WIDEST 8192              /* columns: the scatter's parts grow with their square */
+#define WIDEST 8192              /* columns: the scatter's parts grow with their square, ... */
+#define CLASSES_MOST 16384       /* ... and so do the distances between classes */
 
 /* What keeps a card out of this analysis, NULL: nothing. */
 static const char *reason_against(const rer_run *run)
@@ -20,8 +23,8 @@ static const char *reason_against(const rer_run *run)
         return "the rows lie elsewhere, in parts";
     if (run->view != NULL || run->N < 4 * run->D)
         return "rows this few beside their features are scored in double";
-    if (run->D > WIDEST || run->C > RER_CENTROID_PAIRS_MAX)
-        return "a card takes at most 8192 features and 2048 classes";
+    if (run->D > WIDEST || run->C > CLASSES_MOST)
+        return "a card takes at most 8192 features and 16384 classes";
     return NULL;
 }
 
@@ -42,10 +45,10 @@ static rer_status open_card(rer_device *device, const rer_run *run, char why[RER
         .rows = stretch_rows(run),
         .memory = options->device_memory,
     };
-    device->rows = shape.rows;
     device->plugin = rer_device_find(why);
     if (device->plugin != NULL)
         device->card = device->plugin->open(&shape, why);
+    device->rows = shape.rows;
     return device->card != NULL ? RER_OK : RER_SYSTEM;
 }
 

@@ -201,7 +201,7 @@ static rer_device_channel channel_of(const rer_channel *channel)
 static bool can_score(const rer_scores *scores, const rer_model *model, const rer_run *run, const rer_output *errors)
 {
     const rer_centroid *centroid = rer_centroid_of(model->state);
-    return !centroid->in_double && centroid->groups == NULL && centroid->pairs != NULL && run->fitted == NULL &&
+    return !centroid->in_double && centroid->groups == NULL && run->fitted == NULL &&
            run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
 }
 
@@ -306,10 +306,48 @@ static rer_status find_near(rer_near *near, const rer_witnesses *witnesses, cons
     return status == RER_OK && !done ? rer_near_here(near, witnesses, run, error) : status;
 }
 
+/* ---- neighbours -------------------------------------------------------------------------- */
+
+_Static_assert(RER_DEVICE_LISTED == RER_LISTED, "lists of one length");
+
+static rer_status do_nothing(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)context, (void)item, (void)scratch, (void)error;
+    return RER_OK;
+}
+
+/* Says how far the search is; stops where that is wanted. */
+static rer_status report_search(const rer_run *run, int64_t row, rer_error *error)
+{
+    double done = (double)row / (double)run->N;
+    rer_job job = {.stage = "finding neighbours", .from = done, .to = done, .items = 1, .work = do_nothing};
+    return rer_pool_run(run->pool, &job, error);
+}
+
+static rer_status find_neighbors(rer_neighbor *list, const uint8_t *among, const rer_run *run, bool *done,
+                                 rer_error *error)
+{
+    const rer_device *device = run->device;
+    const rer_device_plugin *plugin = device->plugin;
+    *done = device->loaded && plugin->neighbors_begin(device->card, among);
+    rer_status status = rer_device_status(device, error);
+    for (int64_t first = 0; *done && status == RER_OK && first < run->N; first += RER_DEVICE_ASKING) {
+        status = report_search(run, first, error);
+        if (status == RER_OK) {
+            plugin->neighbors_find(device->card, first, rer_min(RER_DEVICE_ASKING, run->N - first),
+                                   list + first * RER_DEVICE_LISTED);
+            status = rer_device_status(device, error);
+        }
+    }
+    plugin->neighbors_end(device->card);
+    return status;
+}
+
 const rer_passes rer_passes_device = {
     .class_sums = add_class_sums,
     .scatter = add_scatter,
     .score = score,
     .near = find_near,
+    .neighbors = find_neighbors,
     .reads_rows = true,
 };

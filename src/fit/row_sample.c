@@ -67,24 +67,38 @@ rer_status rer_row_sample_read(rer_row_sample *sample, const rer_normalizer *nor
     return rer_pool_run(run->pool, &job, error);
 }
 
-static bool is_drawn(int64_t place, int64_t usable, int64_t count, int64_t seed)
+/* Where a class's next row is among all places, and the place that is drawn of the piece around it. */
+typedef struct class_place {
+    int64_t next, drawn, end;
+} class_place;
+
+static void enter_piece(class_place *at, int64_t usable, int64_t count, int64_t seed)
 {
     /* Piece p holds the places from ceil(p usable / count) on; the products stay small. */
-    __int128 piece = (__int128)place * count / usable;
+    __int128 piece = (__int128)at->next * count / usable;
     int64_t first = (int64_t)((piece * usable + count - 1) / count);
-    int64_t end = (int64_t)(((piece + 1) * usable + count - 1) / count);
+    at->end = (int64_t)(((piece + 1) * usable + count - 1) / count);
     double u = rer_random_uniform(seed, RER_RANDOM_SAMPLE, (uint64_t)piece, 0);
-    return place == first + (int64_t)(u * (double)(end - first));
+    at->drawn = first + (int64_t)(u * (double)(at->end - first));
+}
+
+/* Takes the class's next place. */
+static bool is_drawn(class_place *at, int64_t usable, int64_t count, int64_t seed)
+{
+    if (at->next >= at->end)
+        enter_piece(at, usable, count, seed);
+    return at->next++ == at->drawn;
 }
 
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
                                rer_error *error)
 {
     rer_row_sample made = {0};
-    int64_t *place = NULL, usable = 0, drawn = 0;
+    class_place *place = NULL;
+    int64_t usable = 0, drawn = 0;
     rer_status status = rer_allocate(&place, run->C, sizeof *place, "class offsets", error);
     for (int32_t c = 0; status == RER_OK && c < run->C; c++) {
-        place[c] = usable;
+        place[c].next = usable;
         usable += n[c] >= 2 ? n[c] : 0; /* a sample alone in its class has no left-out error */
     }
     int64_t count = rer_min(most, usable);
@@ -94,7 +108,7 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
         int32_t c = run->given[i];
         if (!rer_run_has_label(run, i) || n[c] < 2)
             continue;
-        if (is_drawn(place[c]++, usable, count, run->options->seed))
+        if (is_drawn(&place[c], usable, count, run->options->seed))
             made.row[drawn++] = i;
     }
     free(place);

@@ -22,32 +22,37 @@ static int by_count(const void *left, const void *right)
     return a->b < b->b ? -1 : a->b > b->b;
 }
 
-rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+/* given * C + predicted of the rows where these differ: keys [N]; returns how many. */
+static int64_t gather_confused(uint64_t *keys, const rer_result *result)
 {
-    rer_confusion *all = NULL;
-    int64_t capacity = 0, used = 0, kept = 0;
+    int64_t n = 0;
     for (int64_t row = 0; row < result->N; row++) {
         int32_t predicted = rer_predicted(result, row);
-        if (!rer_is_scored(result, row) || predicted == result->given[row])
-            continue;
-        rer_status status = rer_grow(&all, &capacity, used + 1, sizeof *all, "confused samples", error);
-        if (status != RER_OK) {
-            free(all);
-            return status;
-        }
-        all[used++] = (rer_confusion){result->given[row], predicted, 1};
+        if (rer_is_scored(result, row) && predicted != result->given[row])
+            keys[n++] = (uint64_t)result->given[row] * (uint64_t)result->C + (uint64_t)predicted;
     }
-    if (used > 0)
-        qsort(all, (size_t)used, sizeof *all, by_classes);
-    for (int64_t i = 0; i < used; i++) {
-        if (kept > 0 && by_classes(&all[kept - 1], &all[i]) == 0)
-            all[kept - 1].count++;
-        else
-            all[kept++] = all[i];
+    return n;
+}
+
+rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+{
+    uint64_t *keys = NULL, *work = NULL, C = (uint64_t)result->C;
+    int64_t n = 0;
+    rer_room rooms[] = {RER_ROOM(keys, result->N), RER_ROOM(work, result->N)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error);
+    if (status == RER_OK) {
+        n = gather_confused(keys, result);
+        rer_sort_keys(keys, n, C * C, work);
+        status = rer_allocate(list, n, sizeof **list, "confused samples", error);
     }
-    *list = all;
-    *count = kept;
-    return RER_OK;
+    *count = 0;
+    for (int64_t i = 0; status == RER_OK && i < n; i++) {
+        if (i == 0 || keys[i] != keys[i - 1])
+            (*list)[(*count)++] = (rer_confusion){(int32_t)(keys[i] / C), (int32_t)(keys[i] % C), 0};
+        (*list)[*count - 1].count++;
+    }
+    RER_FREE_ALL(keys, work);
+    return status;
 }
 
 /* Pairs without direction: each a -> b with a < b looks b -> a up, and a lone b -> a counts too. */

@@ -11,8 +11,8 @@ static bool has_ratio(const rer_result *result, int64_t row)
 
 /* ---- sums over rows ---------------------------------------------------------------------- */
 
-/* Of pieces of rows, by all threads; pieces are added in their order. */
-enum { PIECE = 1024, SUMS = 9 };
+/* Of pieces of rows, GROUP of them at a time, by all threads; pieces are added in their order. */
+enum { PIECE = 1024, GROUP = 16, SUMS = 9 };
 
 typedef struct row_sums {
     int64_t n[SUMS];
@@ -29,26 +29,27 @@ typedef struct summing {
     row_sums total;
 } summing;
 
-static rer_status sum_piece(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status sum_group(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)error;
     const summing *s = context;
     row_sums *sums = scratch;
-    *sums = (row_sums){0};
-    for (int64_t row = item * PIECE; row < rer_min((item + 1) * PIECE, s->result->N); row++)
-        s->add(sums, s->result, row, s->how);
+    memset(sums, 0, GROUP * sizeof *sums);
+    for (int64_t row = item * GROUP * PIECE; row < rer_min((item + 1) * GROUP * PIECE, s->result->N); row++)
+        s->add(&sums[row / PIECE % GROUP], s->result, row, s->how);
     return RER_OK;
 }
 
-static rer_status add_piece(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status add_group(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)item, (void)error;
     summing *s = context;
     const row_sums *more = scratch;
-    for (int i = 0; i < SUMS; i++) {
-        s->total.n[i] += more->n[i];
-        s->total.sum[i] += more->sum[i];
-    }
+    for (int piece = 0; piece < GROUP; piece++)
+        for (int i = 0; i < SUMS; i++) {
+            s->total.n[i] += more[piece].n[i];
+            s->total.sum[i] += more[piece].sum[i];
+        }
     return RER_OK;
 }
 
@@ -59,10 +60,10 @@ static rer_status sum_rows(row_sums *sums, add_row *add, const void *how, const 
     rer_job job = {.stage = "judging",
                    .from = .97,
                    .to = .98,
-                   .items = (result->N + PIECE - 1) / PIECE,
-                   .scratch = sizeof(row_sums),
-                   .work = sum_piece,
-                   .commit = add_piece,
+                   .items = (result->N + GROUP * PIECE - 1) / (GROUP * PIECE),
+                   .scratch = GROUP * sizeof(row_sums),
+                   .work = sum_group,
+                   .commit = add_group,
                    .context = &s};
     rer_status status = rer_pool_run(pool, &job, error);
     *sums = s.total;
@@ -199,20 +200,34 @@ static rer_status set_noise_rate(rer_result *result, rer_pool *pool, rer_error *
 
 /* ---- flags ------------------------------------------------------------------------------- */
 
-static void flag_above(rer_result *result, double threshold, bool on_chi)
+typedef struct flagging {
+    rer_result *result;
+    double threshold;
+    bool on_chi;
+} flagging;
+
+static void flag_row(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    const flagging *f = how;
+    if (!has_ratio(result, row))
+        return;
+    double value = f->on_chi ? rer_chi_of(result, row) : rer_logistic((double)result->logit[row]);
+    if (value > f->threshold) {
+        f->result->flags[row] |= RER_FLAG_ISSUE;
+        sums->n[0]++;
+    }
+}
+
+static rer_status flag_above(rer_result *result, double threshold, bool on_chi, rer_pool *pool, rer_error *error)
 {
     rer_summary *summary = &result->summary;
+    flagging how = {result, threshold, on_chi};
+    row_sums sums;
+    rer_status status = sum_rows(&sums, flag_row, &how, result, pool, error);
     summary->threshold = threshold;
     summary->threshold_on_chi = on_chi;
-    for (int64_t row = 0; row < result->N; row++) {
-        if (!has_ratio(result, row))
-            continue;
-        double value = on_chi ? rer_chi_of(result, row) : rer_logistic((double)result->logit[row]);
-        if (value > threshold) {
-            result->flags[row] |= RER_FLAG_ISSUE;
-            summary->n_issues++;
-        }
-    }
+    summary->n_issues = sums.n[0];
+    return status;
 }
 
 /* Flags exactly the budget's number of samples; the threshold is then the last one's value. */
@@ -245,7 +260,7 @@ static void flag_as_told(rer_result *result, const bool *flagged)
 }
 
 /* By budget or threshold, as the options say, or as another detector does. */
-static rer_status set_flags(rer_result *result, const bool *flagged, rer_error *error)
+static rer_status set_flags(rer_result *result, const bool *flagged, rer_pool *pool, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
     const rer_options *options = &result->options;
@@ -256,11 +271,10 @@ static rer_status set_flags(rer_result *result, const bool *flagged, rer_error *
         return RER_OK;
     }
     if (options->threshold == RER_PAPER)
-        flag_above(result, rer_paper_threshold(summary->chi0, summary->chi_rand, summary->eta, largest_chi(result)),
-                   true);
-    else
-        flag_above(result, options->threshold >= 0 ? options->threshold : .5, false);
-    return RER_OK;
+        return flag_above(result,
+                          rer_paper_threshold(summary->chi0, summary->chi_rand, summary->eta, largest_chi(result)),
+                          true, pool, error);
+    return flag_above(result, options->threshold >= 0 ? options->threshold : .5, false, pool, error);
 }
 
 /* By the flags themselves: those of a threshold on chi are not the most suspicious ones. */
@@ -340,11 +354,13 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
         result->summary.noise_low = result->summary.noise_high = NAN;
     }
     if (status == RER_OK)
-        status = set_flags(result, findings->flagged, error);
+        status = set_flags(result, findings->flagged, pool, error);
     result->summary.expected_wrong = sum_flagged(result);
     if (status == RER_OK)
         status = rer_judge_classes(result, error);
     if (status == RER_OK)
         status = rer_judge_outliers(result, &findings->scores, pool, error);
+    if (status == RER_OK)
+        status = rer_result_keep_tail(result, error);
     return status == RER_OK ? add_notes(result, error) : status;
 }

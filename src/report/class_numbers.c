@@ -101,12 +101,34 @@ typedef struct weighted_pair {
     int32_t a, b; /* places among the classes, a < b */
 } weighted_pair;
 
-static int by_share(const void *left, const void *right)
+/* Whether x comes before y. */
+static bool is_before(const weighted_pair *x, const weighted_pair *y)
 {
-    const weighted_pair *x = left, *y = right;
     if (x->share != y->share)
-        return x->share > y->share ? -1 : 1;
-    return x->a != y->a ? (x->a < y->a ? -1 : 1) : (x->b > y->b) - (x->b < y->b);
+        return x->share > y->share;
+    return x->a != y->a ? x->a < y->a : x->b < y->b;
+}
+
+/* Restores the heap, the first pair on top, below position `at`. */
+static void sift_down(weighted_pair *heap, int64_t count, int64_t at)
+{
+    for (int64_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && is_before(&heap[child + 1], &heap[child]);
+        if (!is_before(&heap[child], &heap[at]))
+            return;
+        weighted_pair moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+        at = child;
+    }
+}
+
+static weighted_pair take_first(weighted_pair *heap, int64_t *count)
+{
+    weighted_pair first = heap[0];
+    heap[0] = heap[--*count];
+    sift_down(heap, *count, 0);
+    return first;
 }
 
 typedef struct chain {
@@ -162,6 +184,7 @@ static rer_status join(chains *s, int32_t a, int32_t b, bool is_block, rer_error
     return RER_OK;
 }
 
+/* A heap: few pairs are needed until all classes are in one chain. */
 static rer_status list_pairs(weighted_pair **list, int64_t *count, const rer_result *result, const int32_t *place,
                              rer_error *error)
 {
@@ -175,8 +198,8 @@ static rer_status list_pairs(weighted_pair **list, int64_t *count, const rer_res
         double share = (double)(pair->a_as_b + pair->b_as_a) / smaller;
         (*list)[(*count)++] = (weighted_pair){share, a < b ? a : b, a < b ? b : a};
     }
-    if (status == RER_OK && *count > 0)
-        qsort(*list, (size_t)*count, sizeof **list, by_share);
+    for (int64_t at = *count / 2 - 1; at >= 0; at--)
+        sift_down(*list, *count, at);
     return status;
 }
 
@@ -221,9 +244,13 @@ rer_status rer_class_order(int32_t *order, int32_t *block, const rer_result *res
         status = start_chains(&s, n, error);
     if (status == RER_OK)
         status = list_pairs(&pairs, &count, result, place, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
-        if (s.of[pairs[i].a] != s.of[pairs[i].b])
-            status = join(&s, pairs[i].a, pairs[i].b, pairs[i].share >= BLOCK_SHARE, error);
+    for (int32_t left = n; status == RER_OK && count > 0 && left > 1;) {
+        weighted_pair next = take_first(pairs, &count);
+        if (s.of[next.a] == s.of[next.b])
+            continue;
+        status = join(&s, next.a, next.b, next.share >= BLOCK_SHARE, error);
+        left--;
+    }
     if (status == RER_OK)
         write_order(order, block, &s, n);
     for (int32_t i = 0; s.list != NULL && i < n; i++)

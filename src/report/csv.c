@@ -63,8 +63,7 @@ static rer_status write_piece(void *context, int64_t item, void *scratch, rer_er
 static rer_status put_piece(void *context, int64_t item, void *scratch, rer_error *error)
 {
     const samples_job *job = context;
-    (void)scratch;
-    rer_put(job->writer, job->text[item]);
+    rer_put_written(job->writer, scratch, job->text[item]);
     free(job->text[item]);
     job->text[item] = NULL;
     if (job->writer->status != RER_OK && job->writer->error != NULL)

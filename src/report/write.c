@@ -51,7 +51,8 @@ rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_da
                                       (result->duplicate != NULL ? DUPLICATES : 0) |
                                       (result->model != NULL && data->opened != NULL ? INPUTS : 0) |
                                       (result->options.format == RER_FORMAT_NPZ ? AS_ARRAYS : AS_TEXT),
-                               .spreadsheet_safe = result->options.spreadsheet_safe};
+                               .spreadsheet_safe = result->options.spreadsheet_safe,
+                               .at_once = result->options.threads == 1 ? 1 : 2};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
     return status == RER_OK ? rer_folder_stage(output, path, &folder, error) : status;
 }

@@ -2,6 +2,7 @@
  * in parts on other machines (rer_passes_apart, parts/ask.c). */
 #pragma once
 
+#include "core/neighbor.h"
 #include "core/output.h"
 #include "run/run.h"
 #include "run/scores.h"
@@ -11,6 +12,8 @@ struct rer_class_moments;
 struct rer_row_sample;
 struct rer_near;
 struct rer_witnesses;
+
+#define RER_LISTED 20 /* neighbours listed: more than vote, so that some may be left out at random */
 
 typedef struct rer_passes {
     /* Adds the rows' class sums (fit/moments.h); finds the invalid rows. */
@@ -25,5 +28,8 @@ typedef struct rer_passes {
     /* Fills the lists of the nearest rows (score/near_rows.h). */
     rer_status (*near)(struct rer_near *near, const struct rer_witnesses *witnesses, const rer_run *run,
                        rer_error *error);
+    /* The RER_LISTED rows nearest to each row (detect/neighbors.h), to list [N, RER_LISTED]; among [N]: 1 where a row is
+     * searched among. *done false: it has no part in that, as where this is NULL. */
+    rer_status (*neighbors)(rer_neighbor *list, const uint8_t *among, const rer_run *run, bool *done, rer_error *error);
     bool reads_rows; /* single rows can be read when they are needed; else they are fetched by `scatter` */
 } rer_passes;

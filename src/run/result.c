@@ -55,7 +55,7 @@ void rer_result_free(rer_result *result)
     RER_FREE_ALL(result->given, result->suggested, result->proposed, result->own, result->other, result->logit,
                  result->looks.row, result->looks.near, result->looks.nearness, result->looks.other,
                  result->looks.share, result->outlier_score, result->duplicate, result->flags, result->classes,
-                 result->pairs);
+                 result->pairs, result->tail);
     for (int32_t c = 0; result->names != NULL && c < result->C; c++)
         free(result->names[c]);
     free(result->names);
@@ -251,16 +251,35 @@ static uint32_t order_key(float value)
     return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
+/* The rows that the `count` most suspicious are among: those of the tail, or all. */
+typedef struct row_range {
+    const int64_t *row; /* [n] ascending, NULL: 0..n-1 */
+    int64_t n;
+} row_range;
+
+static row_range rows_with(const rer_result *result, int64_t count)
+{
+    if (result->tail != NULL && count <= RER_TAIL)
+        return (row_range){result->tail, result->n_tail};
+    return (row_range){NULL, result->N};
+}
+
+static int64_t row_at(const row_range *rows, int64_t at)
+{
+    return rows->row != NULL ? rows->row[at] : at;
+}
+
 /* The key of the count-th largest logit, digit by digit from the highest, without sorting or memory;
  * *at_key: how many of the count largest have that very key. 0 where there are no more than `count`. */
-static uint32_t key_of_place(const rer_result *result, int64_t count, int64_t *at_key)
+static uint32_t key_of_place(const rer_result *result, const row_range *rows, int64_t count, int64_t *at_key)
 {
     static const int shifts[] = {21, 10, 0};
     uint32_t key = 0, known = 0;
     for (int digit = 0; digit < 3; digit++) {
         int64_t found[2048] = {0}, total = 0;
         uint32_t place = 0, digits = digit == 2 ? 1023 : 2047;
-        for (int64_t row = 0; row < result->N; row++) {
+        for (int64_t at = 0; at < rows->n; at++) {
+            int64_t row = row_at(rows, at);
             uint32_t own = order_key(result->logit[row]);
             if (!is_candidate(result, row) || (own & known) != key)
                 continue;
@@ -285,8 +304,10 @@ double rer_result_expected_wrong(const rer_result *result, int64_t count)
     double sum = 0, last = 0;
     if (count <= 0)
         return 0;
-    uint32_t key = key_of_place(result, count, &at_key);
-    for (int64_t row = 0; row < result->N; row++) {
+    row_range rows = rows_with(result, count);
+    uint32_t key = key_of_place(result, &rows, count, &at_key);
+    for (int64_t at = 0; at < rows.n; at++) {
+        int64_t row = row_at(&rows, at);
         uint32_t own = order_key(result->logit[row]);
         if (!is_candidate(result, row) || own < key)
             continue;
@@ -304,8 +325,10 @@ double rer_result_expected_wrong(const rer_result *result, int64_t count)
 int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *rows)
 {
     int64_t n = 0, at_key = 0;
-    uint32_t least = count > 0 ? key_of_place(result, count, &at_key) : 0;
-    for (int64_t row = 0; row < result->N && count > 0; row++) {
+    row_range among = rows_with(result, count);
+    uint32_t least = count > 0 ? key_of_place(result, &among, count, &at_key) : 0;
+    for (int64_t place = 0; place < among.n && count > 0; place++) {
+        int64_t row = row_at(&among, place);
         if (!is_candidate(result, row) || order_key(result->logit[row]) < least)
             continue;
         if (n < count) {
@@ -327,4 +350,51 @@ int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *ro
         sift_down(result, rows, last, 0);
     }
     return n;
+}
+
+/* Marks the rows from the count-th largest logit on; returns how many these are: more than `count` where rows are tied. */
+static int64_t mark_from_place(uint8_t *marks, const rer_result *result, int64_t count)
+{
+    int64_t at_key = 0, marked = 0;
+    row_range rows = {NULL, result->N};
+    uint32_t least = key_of_place(result, &rows, count, &at_key);
+    for (int64_t row = 0; row < result->N; row++) {
+        marks[row] = is_candidate(result, row) && order_key(result->logit[row]) >= least;
+        marked += marks[row];
+    }
+    return marked;
+}
+
+rer_status rer_result_keep_tail(rer_result *result, rer_error *error)
+{
+    uint8_t *marks = NULL;
+    int64_t count = 0;
+    if (result->N <= RER_TAIL)
+        return RER_OK;
+    rer_status status = rer_allocate(&marks, result->N, 1, "the most suspicious rows", error);
+    if (status == RER_OK)
+        count = mark_from_place(marks, result, RER_TAIL);
+    if (count > 0)
+        status = rer_allocate(&result->tail, count, sizeof *result->tail, "the most suspicious rows", error);
+    for (int64_t row = 0; result->tail != NULL && row < result->N; row++)
+        if (marks[row] != 0)
+            result->tail[result->n_tail++] = row;
+    free(marks);
+    return status;
+}
+
+rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_error *error)
+{
+    int64_t *rows = NULL;
+    if (count <= 0 || mark_from_place(marks, result, count) <= count)
+        return RER_OK;
+    rer_status status = rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error);
+    if (status == RER_OK) {
+        memset(marks, 0, (size_t)result->N);
+        count = rer_result_suspects(result, count, rows);
+        for (int64_t i = 0; i < count; i++)
+            marks[rows[i]] = 1;
+    }
+    free(rows);
+    return status;
 }

@@ -32,6 +32,9 @@ struct rer_result {
     float *outlier_score; /* [N] 0..1; NaN: not judged */
     int32_t *duplicate;   /* [N] group of near-duplicates, -1: none; NULL: not searched */
     rer_looks looks;
+    int64_t
+        *tail; /* [n_tail] ascending: every row whose odds are among the RER_TAIL largest; NULL: all have to be asked */
+    int64_t n_tail;
     uint8_t *flags;             /* [N] of RER_FLAG_... */
     rer_class_summary *classes; /* [C] */
     rer_pair *pairs;            /* [n_pairs], most confused first */
@@ -54,6 +57,11 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
 rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error);
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+#define RER_TAIL 65536
+/* Finds the tail, once the odds are what they will be: the most suspicious rows are asked for again and again. */
+rer_status rer_result_keep_tail(rer_result *result, rer_error *error);
+/* marks [N]: 1 for each of the `count` most suspicious rows, as rer_result_suspects has them. */
+rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_error *error);
 /* All that is known of a row; of one that is not there, that it is invalid. */
 rer_sample rer_sample_of(const rer_result *result, int64_t row);
 

@@ -128,14 +128,12 @@ static rer_status pick_rows(look *l, rer_error *error)
 {
     rer_result *result = l->result;
     const rer_row_sample *sampled = &l->calibration.rows;
-    int64_t *suspects = NULL, wanted = rows_that_matter(l), count = 0;
+    int64_t count = 0;
     uint8_t *looked = NULL;
-    rer_room rooms[] = {RER_ROOM(suspects, wanted), RER_ROOM(looked, result->N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to look at", error);
+    rer_status status = rer_allocate(&looked, result->N, sizeof *looked, "rows to look at", error);
+    if (status == RER_OK)
+        status = rer_result_mark_suspects(looked, result, rows_that_matter(l), error);
     if (status == RER_OK) {
-        int64_t found = rer_result_suspects(result, wanted, suspects);
-        for (int64_t i = 0; i < found; i++)
-            looked[suspects[i]] = 1;
         for (int64_t i = 0; i < sampled->count; i++)
             looked[sampled->row[i]] = 1;
         for (int64_t row = 0; row < result->N; row++)
@@ -145,7 +143,6 @@ static rer_status pick_rows(look *l, rer_error *error)
     for (int64_t row = 0; status == RER_OK && row < result->N; row++)
         if (looked[row] != 0)
             l->rows.row[l->rows.count++] = row;
-    free(suspects);
     free(looked);
     return status;
 }

@@ -37,6 +37,26 @@ void rer_sort_doubles(double *values, int64_t n)
     sort(values, n, sizeof *values, by_double);
 }
 
+#define DIGIT 11 /* bits */
+
+void rer_sort_keys(uint64_t *keys, int64_t n, uint64_t most, uint64_t *work)
+{
+    for (int shift = 0; shift < 64 && most >> shift > 0; shift += DIGIT) {
+        int64_t place[1 << DIGIT] = {0}, before = 0;
+        uint64_t digit = (1 << DIGIT) - 1;
+        for (int64_t i = 0; i < n; i++)
+            place[keys[i] >> shift & digit]++;
+        for (uint64_t d = 0; d <= digit; d++) {
+            int64_t count = place[d];
+            place[d] = before;
+            before += count;
+        }
+        for (int64_t i = 0; i < n; i++)
+            work[place[keys[i] >> shift & digit]++] = keys[i];
+        memcpy(keys, work, (size_t)n * sizeof *keys);
+    }
+}
+
 void rer_sort_ranked(rer_ranked *list, int64_t n)
 {
     sort(list, n, sizeof *list, by_value);

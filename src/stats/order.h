@@ -7,6 +7,9 @@
 void rer_sort_floats(float *values, int64_t n);
 void rer_sort_doubles(double *values, int64_t n);
 
+/* The same of whole numbers up to `most`, by their digits; `work` [n]. */
+void rer_sort_keys(uint64_t *keys, int64_t n, uint64_t most, uint64_t *work);
+
 typedef struct rer_ranked {
     double value;
     int64_t place;

@@ -25,6 +25,7 @@ typedef struct plain_device {
     rer_device_model model;
     rer_device_channel channel;
     int64_t loads;
+    const uint8_t *among; /* of a search that is under way */
     char failure[RER_DEVICE_MESSAGE];
 } plain_device;
 
@@ -49,20 +50,23 @@ static void free_rows(rer_device_rows *rows)
     free(rows->code);
 }
 
-/* RER_PLAIN_DEVICE=none: there is no card; =fails: one that fails at its third stretch. */
+/* RER_PLAIN_DEVICE=none: there is no card; =fails: one that fails at its third stretch; =small: one that has room for the
+ * least of stretches. */
 static bool is_asked(const char *what)
 {
     const char *asked = getenv("RER_PLAIN_DEVICE");
     return asked != NULL && strcmp(asked, what) == 0;
 }
 
-static void *open_plain(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
 {
     int64_t C = shape->C, D = shape->D;
     if (is_asked("none") || shape->card > 0) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "there is no card %d", shape->card);
         return NULL;
     }
+    if (is_asked("small"))
+        shape->rows = RER_DEVICE_BLOCK;
     plain_device *device = zeroed(1, sizeof *device);
     device->shape = *shape;
     for (int i = 0; i < RER_DEVICE_SLOTS; i++) {
@@ -386,6 +390,64 @@ static bool find_near(void *handle, const rer_device_near *near)
     return true;
 }
 
+/* ---- neighbours -------------------------------------------------------------------------- */
+
+static bool neighbors_begin(void *handle, const uint8_t *among)
+{
+    plain_device *device = handle;
+    if (device->kept.x == NULL || device->shape.D < 2 || device->shape.N > 6000)
+        return false;
+    device->among = among;
+    return true;
+}
+
+/* Element j of a row of unit length, as a float. */
+static double unit_at(const plain_device *device, int64_t row, double scale, int64_t j)
+{
+    return device->kept.code[row] < -1 ? 0 : (double)(float)(scale * (double)device->kept.x[row * device->shape.D + j]);
+}
+
+static double unit_scale(const plain_device *device, int64_t row)
+{
+    double square = 0;
+    for (int64_t j = 0; j < device->shape.D; j++)
+        square += pow(unit_at(device, row, 1, j), 2);
+    return square > 0 ? 1 / sqrt(square) : 1;
+}
+
+static void neighbors_find(void *handle, int64_t first, int64_t count, rer_neighbor *list)
+{
+    const plain_device *device = handle;
+    int64_t D = device->shape.D, N = device->shape.N;
+    double *scale = zeroed(N, sizeof *scale);
+    for (int64_t row = 0; row < N; row++)
+        scale[row] = unit_scale(device, row);
+    for (int64_t i = 0; i < count * RER_DEVICE_LISTED; i++)
+        list[i] = (rer_neighbor){INFINITY, -1};
+    for (int64_t i = 0; i < count; i++) {
+        int64_t used = 0, row = first + i;
+        for (int64_t other = 0; other < N; other++) {
+            double product = 0, own_square = 0, square = 0;
+            if (other == row || device->among[other] == 0)
+                continue;
+            for (int64_t j = 0; j < D; j++) {
+                double a = unit_at(device, row, scale[row], j), b = unit_at(device, other, scale[other], j);
+                product += a * b;
+                own_square += a * a;
+                square += b * b;
+            }
+            rer_neighbor next = {(float)fmax(own_square - 2 * product + square, 0), (int32_t)other};
+            used = rer_keep_nearest(list + i * RER_DEVICE_LISTED, used, RER_DEVICE_LISTED, next);
+        }
+    }
+    free(scale);
+}
+
+static void neighbors_end(void *handle)
+{
+    ((plain_device *)handle)->among = NULL;
+}
+
 const rer_device_plugin *rer_device_load(void)
 {
     static const rer_device_plugin plugin = {
@@ -408,6 +470,9 @@ const rer_device_plugin *rer_device_load(void)
         .score_add = score_add,
         .score_rows = score_rows,
         .near = find_near,
+        .neighbors_begin = neighbors_begin,
+        .neighbors_find = neighbors_find,
+        .neighbors_end = neighbors_end,
     };
     return &plugin;
 }

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -154,6 +156,9 @@ static const analysis analyses[] = {
      .settings = {.N = 5000, .D = 33, .C = 151, .separation = 3, .mislabelled = 400}},
     {.name = "more classes than a tile",
      .settings = {.N = 2400, .D = 8, .C = 1103, .separation = 5, .mislabelled = 77}},
+    {.name = "more than have distances",
+     .on_card = true,
+     .settings = {.N = 10000, .D = 8, .C = 2203, .separation = 6, .mislabelled = 300}},
     {.name = "far apart",
      .on_card = true,
      .settings = {.N = 4000, .D = 8, .C = 5, .separation = 300, .mislabelled = 200}},
@@ -175,6 +180,14 @@ static const analysis analyses[] = {
     {.name = "constant",
      .on_card = true,
      .settings = {.N = 5000, .D = 20, .C = 7, .separation = 1, .mislabelled = 200, .constant_feature = true}},
+    {.name = "nearest neighbours",
+     .settings = {.N = 1500, .D = 20, .C = 7, .separation = 1, .mislabelled = 80, .unlabelled = 50},
+     .options = {"detector", "knn", "drop-invalid", "yes"},
+     .invalid = true},
+    {.name = "SimiFeat",
+     .on_card = true,
+     .settings = {.N = 9000, .D = 33, .C = 5, .separation = 1, .mislabelled = 300},
+     .options = {"detector", "simifeat"}},
     {.name = "the paper's probability",
      .settings = {.N = 3000, .D = 20, .C = 7, .separation = 1, .mislabelled = 100},
      .options = {"probability", "density"}},
@@ -229,7 +242,8 @@ static void find_least(char memory[32], const rer_dataset *data)
     (void)snprintf(memory, 32, "%lld", least);
 }
 
-/* Rows that do not fit stream through the card in every pass, to the same bits; near rows are the CPU's then. */
+/* Rows that do not fit stream through the card in every pass, in the least of stretches, to the same bits; near rows are
+ * the CPU's then. */
 static void test_streaming(void **state)
 {
     (void)state;
@@ -242,8 +256,12 @@ static void test_streaming(void **state)
     made_data made = made_data_make(&one.settings);
     rer_dataset *data = made_data_wrap(&made);
     find_least(memory, data);
-    rer_result *kept = analyze(data, &one, "cuda", "0"), *streamed = analyze(data, &one, "cuda", memory);
-    assert_same_errors(kept, streamed, &one);
+    rer_result *kept = analyze(data, &one, "cuda", "0");
+    assert_int_equal(setenv("RER_PLAIN_DEVICE", "small", 1), 0);
+    rer_result *streamed = analyze(data, &one, "cuda", memory);
+    assert_int_equal(unsetenv("RER_PLAIN_DEVICE"), 0);
+    if (is_card()) /* plain loops leave other rows of smaller stretches to the CPU */
+        assert_same_errors(kept, streamed, &one);
     compare(streamed, kept, &made, &one);
     assert_int_equal(wrong, 0);
     rer_result_free(kept);
@@ -252,8 +270,35 @@ static void test_streaming(void **state)
     made_data_free(&made);
 }
 
+/* A process that was forked by one that has used a card cannot: it is told so. */
+static void test_fork(void **state)
+{
+    (void)state;
+    int status = 0;
+    made_settings settings = {.N = 900, .D = 5, .C = 3, .separation = 2, .seed = 1};
+    if (!is_card())
+        return;
+    made_data made = made_data_make(&settings);
+    rer_dataset *data = made_data_wrap(&made);
+    pid_t child = fork();
+    if (child == 0) {
+        rer_options options = rer_options_default();
+        rer_error error = {0};
+        rer_result *result = NULL;
+        (void)rer_options_set(&options, "device", "cuda", NULL);
+        bool told = rer_analyze(&result, data, &options, NULL, NULL, &error) == RER_SYSTEM &&
+                    strstr(error.message, "before it forked this one") != NULL;
+        _exit(told ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_agreement), cmocka_unit_test(test_streaming)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_agreement), cmocka_unit_test(test_streaming),
+                                       cmocka_unit_test(test_fork)};
     return cmocka_run_group_tests_name("device.analyses", tests, NULL, NULL);
 }

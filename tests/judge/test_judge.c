@@ -462,6 +462,47 @@ static void test_expected_wrong(void **state)
     rer_result_free(result);
 }
 
+/* With the tail kept, the most suspicious rows and their sums are what they are without, to the bit; ties at its end and
+ * at the end of what is marked included. */
+static void test_tail(void **state)
+{
+    (void)state;
+    enum { MANY = 3 * RER_TAIL };
+    static const int64_t counts[] = {1, 10, 1000, RER_TAIL - 1, RER_TAIL, RER_TAIL + 1, MANY};
+    static int64_t plain[MANY], again[MANY];
+    static uint8_t marks[MANY], wanted[MANY];
+    rer_error error = {0};
+    rer_options options = rer_options_default();
+    rer_result *result = NULL;
+    for (uint64_t ties = 1; ties <= 1000; ties *= 1000) {
+        assert_int_equal(rer_result_make(&result, MANY, 2, &options, &error), RER_OK);
+        for (uint64_t i = 0; i < MANY; i++) {
+            result->given[i] = i % 7 == 3 ? -1 : 0;
+            result->own[i] = (float)(i * 31 % 101);
+            result->other[i] = 1;
+            result->logit[i] = i % 11 == 5 ? NAN : (float)(i * 2654435761 % MANY / ties) / 20000 - 5;
+        }
+        double before[7];
+        for (int k = 0; k < 7; k++)
+            before[k] = rer_result_expected_wrong(result, counts[k]);
+        int64_t n = rer_result_suspects(result, MANY, plain);
+        assert_int_equal(rer_result_keep_tail(result, &error), RER_OK);
+        assert_true(result->n_tail >= RER_TAIL && result->n_tail < RER_TAIL + 2000);
+        for (int k = 0; k < 7; k++) {
+            int64_t count = counts[k] < n ? counts[k] : n;
+            assert_true(rer_result_expected_wrong(result, counts[k]) == before[k]);
+            assert_int_equal(rer_result_suspects(result, counts[k], again), count);
+            assert_memory_equal(again, plain, (size_t)count * sizeof *plain);
+            assert_int_equal(rer_result_mark_suspects(marks, result, counts[k], &error), RER_OK);
+            memset(wanted, 0, sizeof wanted);
+            for (int64_t i = 0; i < count; i++)
+                wanted[plain[i]] = 1;
+            assert_memory_equal(marks, wanted, sizeof wanted);
+        }
+        rer_result_free(result);
+    }
+}
+
 static void test_notes(void **state)
 {
     (void)state;
@@ -482,6 +523,7 @@ int main(void)
         cmocka_unit_test(test_thresholds),     cmocka_unit_test(test_budget),
         cmocka_unit_test(test_samples),        cmocka_unit_test(test_notes),
         cmocka_unit_test(test_expected_wrong), cmocka_unit_test(test_nothing_judged),
+        cmocka_unit_test(test_tail),
     };
     return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
 }

@@ -55,6 +55,18 @@ static void test_percentile(void **state)
     assert_true(rer_percentile(sorted, 1, .3) == 1);
 }
 
+static void test_keys(void **state)
+{
+    uint64_t keys[N], work[N], most = (uint64_t)1 << 40;
+    (void)state;
+    for (uint64_t i = 0; i < N; i++)
+        keys[i] = i * 0x9E3779B97F4A7C15u % most;
+    rer_sort_keys(keys, N, most, work);
+    for (int64_t i = 1; i < N; i++)
+        assert_true(keys[i - 1] <= keys[i]);
+    rer_sort_keys(keys, 0, 0, work);
+}
+
 static void test_logistic(void **state)
 {
     (void)state;
@@ -82,10 +94,8 @@ static void test_shuffle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sorts),
-        cmocka_unit_test(test_percentile),
-        cmocka_unit_test(test_logistic),
-        cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_sorts),    cmocka_unit_test(test_percentile), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_logistic), cmocka_unit_test(test_shuffle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@ extern "C" {
 #include <cuda_runtime.h>
 #include <memory>
 #include <new>
+#include <thread>
 #include <vector>
 
 /* Products are made by the tensor cores where they are three times as fast: a float is the sum of two numbers of 11
@@ -17,8 +18,8 @@ extern "C" {
  * multiplied with as hi|hi|lo. Elsewhere both are plain floats. */
 #define SPLIT_PARTS 3
 
-#define PRODUCT_ROWS 1024 /* whose products are added up in float; sums of these are doubles */
-#define PIECE_ROWS 32     /* of a class that one block sums up */
+#define PRODUCT_ROWS RER_DEVICE_BLOCK /* whose products are added up in float; sums of these are doubles */
+#define PIECE_ROWS 32                 /* of a class that one block sums up */
 
 /* Rows of a class in the order of a stretch. */
 struct Piece {
@@ -50,7 +51,8 @@ struct Card {
     int64_t width; /* D, a multiple of 4 */
     int parts;     /* SPLIT_PARTS, or 1 */
     char name[256], failure[RER_DEVICE_MESSAGE];
-    int before; /* the caller's own card */
+    int before;   /* the caller's own card */
+    bool no_room; /* that is why it failed: with less it may not */
     cudaStream_t in, compute, out;
     cublasHandle_t products;
     std::vector<void *> taken, pinned;
@@ -75,8 +77,13 @@ struct Card {
     rer_device_model model; /* of the scoring: flags and numbers */
     rer_device_channel channel;
     bool has_root;
+    int64_t left;                /* bytes that may be used beside all this */
+    struct Searching *searching; /* NULL: no search is under way */
+    std::thread *starting;       /* loads what the products need, which takes a while; NULL: it is there */
 };
 
+/* Waits until products can be made. */
+void finish_start(Card *card);
 /* Keeps the first failure. */
 void fail(Card *card, const char *what, const char *why);
 static inline bool is_well(const Card *card)
@@ -101,12 +108,36 @@ template <typename T> std::unique_ptr<T[]> room_for(Card *card, int64_t count)
     return made;
 }
 
+/* Memory for the moment, and a copy of what is in it. */
+struct Moment {
+    Card *card;
+    std::vector<void *> taken;
+    bool failed;
+};
+
+template <typename T> T *take(Moment *moment, const T *from, int64_t count)
+{
+    void *made = NULL;
+    moment->failed = moment->failed || cudaMalloc(&made, (size_t)(count > 0 ? count : 1) * sizeof(T)) != cudaSuccess;
+    if (moment->failed) {
+        (void)cudaGetLastError();
+        return NULL;
+    }
+    moment->taken.push_back(made);
+    if (from != NULL)
+        CHECK(moment->card,
+              cudaMemcpyAsync(made, from, (size_t)count * sizeof(T), cudaMemcpyDefault, moment->card->compute));
+    return (T *)made;
+}
+
 static inline unsigned blocks_for(int64_t items, int64_t each)
 {
     return (unsigned)((items + each - 1) / each);
 }
 
 int32_t piece_count(const Card *card); /* most of a stretch */
+/* batches [n, width, columns] = products of the operand's rows, PRODUCT_ROWS at a time. */
+void multiply_batches(Card *card, int n);
 /* out [rows, n] = a b', rows of `parts width` each; out has `stride` columns. */
 void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n);
 /* What multiply takes on its right-hand side, from x [rows, columns]; to [rows_to, parts width], the rest is 0. */
@@ -149,3 +180,6 @@ void score_begin(void *device, const rer_device_model *model);
 void score_add(void *device, int slot);
 const rer_reduced_row *score_rows(void *device, int slot);
 bool near_rows(void *device, const rer_device_near *near);
+bool neighbors_begin(void *device, const uint8_t *among);
+void neighbors_find(void *device, int64_t first, int64_t count, rer_neighbor *list);
+void neighbors_end(void *device);

@@ -141,27 +141,6 @@ static __global__ void compare(Near of)
         of.trusted[place * RER_DEVICE_NEAR + k] = lists[thread].trusted[k];
 }
 
-/* Memory for the moment, and a copy of what is in it. */
-struct Moment {
-    Card *card;
-    std::vector<void *> taken;
-    bool failed;
-};
-
-template <typename T> static T *take(Moment *moment, const T *from, int64_t count)
-{
-    void *made = NULL;
-    moment->failed = moment->failed || cudaMalloc(&made, (size_t)(count > 0 ? count : 1) * sizeof(T)) != cudaSuccess;
-    if (moment->failed) {
-        (void)cudaGetLastError();
-        return NULL;
-    }
-    moment->taken.push_back(made);
-    if (from != NULL)
-        CHECK(moment->card, cudaMemcpy(made, from, (size_t)count * sizeof(T), cudaMemcpyDefault));
-    return (T *)made;
-}
-
 /* Pieces of at most TILE of those that ask for a class which has rows; returns how many. */
 static int64_t cut(Item *items, const rer_device_near *near, int32_t C)
 {

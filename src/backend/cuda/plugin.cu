@@ -3,8 +3,10 @@
 
 #include <rer.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <unistd.h>
 
 void fail(Card *card, const char *what, const char *why)
 {
@@ -19,10 +21,19 @@ int32_t piece_count(const Card *card)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
+/* What an allocation came to; whether memory is what was missing is noted. */
+static void see(Card *card, const char *what, cudaError_t result)
+{
+    card->no_room = card->no_room || result == cudaErrorMemoryAllocation;
+    if (result != cudaSuccess)
+        fail(card, what, cudaGetErrorString(result));
+}
+
 template <typename T> static void take(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, cudaMalloc(&made, (size_t)count * sizeof(T)));
+    if (is_well(card))
+        see(card, "cudaMalloc", cudaMalloc(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->taken.push_back(made);
     *where = (T *)made;
@@ -31,7 +42,8 @@ template <typename T> static void take(Card *card, T **where, int64_t count)
 template <typename T> static void pin(Card *card, T **where, int64_t count)
 {
     void *made = NULL;
-    CHECK(card, cudaMallocHost(&made, (size_t)count * sizeof(T)));
+    if (is_well(card))
+        see(card, "cudaMallocHost", cudaMallocHost(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->pinned.push_back(made);
     *where = (T *)made;
@@ -105,6 +117,7 @@ static void take_data(Card *card, int64_t free_before)
     int64_t stages = RER_DEVICE_SLOTS * card->shape.rows * row_bytes(card), all = card->shape.N * row_bytes(card);
     int64_t room = cap > 0 ? cap - used : (int64_t)free_now - free_before / 10;
     card->keeps = all <= room;
+    card->left = cap > 0 ? room - all : INT64_MAX;
     if (card->keeps) {
         card->kept_code = (int32_t *)malloc((size_t)card->shape.N * sizeof(int32_t));
         card->keeps = card->kept_code != NULL;
@@ -117,6 +130,7 @@ static void take_data(Card *card, int64_t free_before)
         char why[100];
         (void)snprintf(why, sizeof why, "%lld bytes are the least that it needs", (long long)(used + stages));
         fail(card, "--device-memory", why);
+        card->no_room = true;
     }
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         take_rows(card, &card->slots[i].stage, card->shape.rows);
@@ -132,7 +146,17 @@ static int parts_of(const cudaDeviceProp *properties)
 
 static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
 {
+    static std::atomic<pid_t> first(0); /* process that asked */
+    pid_t none = 0, self = getpid();
     int count = 0;
+    if (!first.compare_exchange_strong(none, self) && none != self) {
+        (void)snprintf(
+            message, RER_DEVICE_MESSAGE,
+            "process %d used a card before it forked this one, which cannot: start processes anew (in Python: "
+            "multiprocessing's spawn)",
+            (int)none);
+        return false;
+    }
     cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess || count == 0) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "no card can be used: %s",
@@ -165,10 +189,49 @@ static void start(Card *card)
         fail(card, "cublasCreate", "cuBLAS cannot start");
 }
 
+/* The products of a pass once, on zeros, so that cuBLAS has their kernels when they are wanted; a failure will be seen
+ * there. The card's arrays for them are not in use yet. */
+static void make_products_ready(Card card)
+{
+    int64_t rows = card.shape.rows, width = card.width, C = card.shape.C, each = card.parts * width;
+    card.products = NULL;
+    if (cudaSetDevice(card.shape.card) != cudaSuccess || cublasCreate(&card.products) != CUBLAS_STATUS_SUCCESS)
+        return;
+    (void)cublasSetStream(card.products, card.out);
+    CHECK(&card, cudaMemsetAsync(card.operand, 0, (size_t)(rows * each) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.root, 0, (size_t)(width * each) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.u_operand, 0, (size_t)(C * each) * sizeof(float), card.out));
+    multiply_batches(&card, (int)(rows / PRODUCT_ROWS));
+    multiply(&card, card.t, width, card.operand, card.root, rows, width);
+    multiply(&card, card.h, C, card.operand, card.u_operand, rows, C);
+    CHECK(&card, cudaStreamSynchronize(card.out));
+    (void)cublasDestroy(card.products);
+}
+
+static void begin_start(Card *card)
+{
+    try {
+        card->starting = new std::thread(make_products_ready, *card);
+    } catch (const std::exception &) {
+        card->starting = NULL; /* then they are loaded when they are wanted */
+    }
+}
+
+void finish_start(Card *card)
+{
+    if (card->starting == NULL)
+        return;
+    card->starting->join();
+    delete card->starting;
+    card->starting = NULL;
+}
+
 static void close_card(void *device)
 {
     Card *card = (Card *)device;
+    finish_start(card);
     (void)cudaDeviceSynchronize();
+    neighbors_end(card);
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         for (cudaEvent_t event : {card->slots[i].copied, card->slots[i].computed, card->slots[i].returned})
             if (event != NULL)
@@ -189,9 +252,11 @@ static void close_card(void *device)
     delete card;
 }
 
-static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+/* *again: with smaller stretches there may be room. */
+static Card *try_to_open(const rer_device_shape *shape, bool *again, char message[RER_DEVICE_MESSAGE])
 {
     Card *card = new (std::nothrow) Card();
+    *again = false;
     if (card == NULL) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "out of memory");
         return NULL;
@@ -208,9 +273,23 @@ static void *open_card(const rer_device_shape *shape, char message[RER_DEVICE_ME
     take_data(card, (int64_t)free_before);
     if (is_well(card))
         return card;
+    *again = card->no_room && shape->rows > PRODUCT_ROWS;
     (void)snprintf(message, RER_DEVICE_MESSAGE, "%s", card->failure);
     close_card(card);
     return NULL;
+}
+
+static void *open_card(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
+{
+    bool again = false;
+    Card *card = try_to_open(shape, &again, message);
+    while (again) {
+        shape->rows = (shape->rows / PRODUCT_ROWS + 1) / 2 * PRODUCT_ROWS;
+        card = try_to_open(shape, &again, message);
+    }
+    if (card != NULL)
+        begin_start(card);
+    return card;
 }
 
 static const char *name_of(void *device)
@@ -290,6 +369,9 @@ static const rer_device_plugin plugin = {
     score_add,
     score_rows,
     near_rows,
+    neighbors_begin,
+    neighbors_find,
+    neighbors_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)

@@ -16,6 +16,7 @@ void scatter_begin(void *device, const double *mean, double far)
     Card *card = (Card *)device;
     size_t bytes = (size_t)(card->shape.C * card->shape.D) * sizeof(double);
     card->far = far;
+    finish_start(card);
     CHECK(card, cudaMemcpyAsync(card->mean, mean, bytes, cudaMemcpyDefault, card->compute));
     CHECK(card,
           cudaMemsetAsync(card->scatter, 0, (size_t)(card->width * columns(card)) * sizeof(double), card->compute));
@@ -83,7 +84,7 @@ static __global__ void add_batches(double *scatter, const float *batches, int64_
 }
 
 /* batches [n, width, columns] = hi' (hi | lo), or plain. */
-static void multiply_batches(Card *card, int n)
+void multiply_batches(Card *card, int n)
 {
     float one = 1, zero = 0;
     int stride = (int)(card->parts * card->width), wide = (int)columns(card), width = (int)card->width;

@@ -9,6 +9,9 @@
 #define ROWS 4          /* of a block, a warp each */
 #define DEEPEST (-1e4f) /* as in backend/cpu/kernels_channel.c */
 #define MOST_CERTAIN 700.0
+#define SHARED_MOST 2048 /* classes whose errors a row has in shared memory; more take the place of its products */
+#define TILE 32
+#define THREADS 256
 
 template <typename T> static void put(Card *card, T *to, const T *from, int64_t count)
 {
@@ -35,16 +38,57 @@ static void put_root(Card *card, const float *root)
     CHECK(card, cudaStreamSynchronize(card->compute));
 }
 
+/* pairs [C, C] = |u_c - u_k|^2, in double until the end. */
+static __global__ void measure_pairs(float *pairs, const float *u, int64_t C, int64_t width)
+{
+    __shared__ float own[TILE][TILE + 1], other[TILE][TILE + 1];
+    int across = threadIdx.x % TILE, down = threadIdx.x / TILE;
+    int64_t first = (int64_t)blockIdx.y * TILE, column = (int64_t)blockIdx.x * TILE;
+    double sum[TILE * TILE / THREADS] = {};
+    for (int64_t at = 0; at < width; at += TILE) {
+        __syncthreads();
+        for (int r = down; r < TILE; r += THREADS / TILE) {
+            bool inside = at + across < width;
+            own[r][across] = inside && first + r < C ? u[(first + r) * width + at + across] : 0;
+            other[r][across] = inside && column + r < C ? u[(column + r) * width + at + across] : 0;
+        }
+        __syncthreads();
+        for (int k = 0; k < TILE; k++)
+            for (int r = 0; r < TILE * TILE / THREADS; r++) {
+                double apart = (double)own[down + r * (THREADS / TILE)][k] - (double)other[across][k];
+                sum[r] += apart * apart;
+            }
+    }
+    for (int r = 0; r < TILE * TILE / THREADS; r++) {
+        int64_t c = first + down + r * (THREADS / TILE);
+        if (c < C && column + across < C)
+            pairs[c * C + column + across] = (float)sum[r];
+    }
+}
+
+static void put_pairs(Card *card, const float *pairs)
+{
+    int64_t C = card->shape.C;
+    if (pairs != NULL)
+        put(card, card->pairs, pairs, C * C);
+    if (pairs != NULL || !is_well(card))
+        return;
+    measure_pairs<<<dim3(blocks_for(C, TILE), blocks_for(C, TILE)), THREADS, 0, card->compute>>>(card->pairs, card->u,
+                                                                                                 C, card->width);
+    LAUNCHED(card);
+}
+
 void score_begin(void *device, const rer_device_model *model)
 {
     Card *card = (Card *)device;
     int64_t C = card->shape.C, D = card->shape.D;
+    finish_start(card);
     card->model = *model;
     card->has_root = model->root != NULL;
     put(card, card->mean, model->mean, (C + 1) * D);
     put_wide(card, card->u, model->u, C + 1);
     put(card, card->norm, model->norm, C);
-    put(card, card->pairs, model->pairs, C * C);
+    put_pairs(card, model->pairs);
     put(card, card->n, model->n, C);
     if (model->channel != NULL) {
         card->channel = *model->channel;
@@ -116,7 +160,7 @@ static __global__ void make_terms(Terms to)
 
 struct Reduction {
     rer_reduced_row *out;
-    const float *h;
+    float *h;
     const float4 *terms;
     const int32_t *code;
     const float *pairs, *norm, *bias, *rates; /* bias NULL: no channel; rates NULL: none */
@@ -251,7 +295,7 @@ static __device__ void reduce_channel(rer_reduced_row *row, float *d2, const Red
 
 static __global__ void reduce_rows(Reduction from)
 {
-    extern __shared__ float errors[]; /* [ROWS, C] */
+    extern __shared__ float errors[]; /* [ROWS, C], or nothing */
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     int64_t i = (int64_t)blockIdx.x * ROWS + warp;
     if (i >= from.count)
@@ -260,7 +304,7 @@ static __global__ void reduce_rows(Reduction from)
     rer_reduced_row row = {};
     row.nearest.first_class = row.nearest.second_class = -1;
     if (code >= -1) {
-        float *d2 = errors + (int64_t)warp * from.C;
+        float *d2 = from.C <= SHARED_MOST ? errors + (int64_t)warp * from.C : from.h + i * from.C;
         float least = reduce_errors(&row, d2, from, i, code, lane);
         if (from.bias != NULL)
             reduce_channel(&row, d2, from, code, least, lane);
@@ -315,7 +359,8 @@ void score_add(void *device, int which)
                       channel != NULL ? channel->edge : 0,
                       channel != NULL ? (float)channel->sharpness : 0,
                       channel != NULL && channel->whole};
-    reduce_rows<<<blocks_for(count, ROWS), ROWS * WARP, (size_t)(ROWS * C) * sizeof(float), card->compute>>>(from);
+    size_t shared = C <= SHARED_MOST ? (size_t)(ROWS * C) * sizeof(float) : 0;
+    reduce_rows<<<blocks_for(count, ROWS), ROWS * WARP, shared, card->compute>>>(from);
     LAUNCHED(card);
     CHECK(card, cudaEventRecord(slot->computed, card->compute));
     CHECK(card, cudaStreamWaitEvent(card->out, slot->computed, 0));
