@@ -10,7 +10,7 @@ enum { SIDE = 256, PRODUCTS = 16 };
  * features of 100 classes (and on normal ones, where it is two thirds of that). */
 static double regression(const rer_bench *bench, rer_classifier classifier)
 {
-    double evaluations = !classifier.unit ? 100 : classifier.C > 1 ? 50 : 22;
+    double evaluations = classifier.unit && classifier.C <= 1 ? 22 : 50;
     return evaluations * 2 * (RER_LOGISTIC_FOLDS - 1) * (double)bench->N * (double)bench->D * (double)bench->C;
 }
 
