@@ -119,6 +119,7 @@ _ELSEWHERE = {
     "workers": ("n_jobs", "threads"),
     "random_seed": ("random_state", "seed"),
     "rng": ("random_state",),
+    "label": ("y", "label_column"),
     "labels": ("y",),
     "target": ("y",),
     "data": ("X",),

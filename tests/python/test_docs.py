@@ -51,6 +51,7 @@ def given(tmp_path_factory):
         rows = csv.writer(file)
         rows.writerow(["index", "given_label", "decision", "new_label", "labels_checksum"])
         rows.writerow([0, y[0], "fix", 0, f"rer:{checksum}"])
+    pandas.DataFrame(X).assign(label=y).to_csv(folder / "table.csv", index=False)
     frame = pandas.DataFrame({"embedding": list(X), "file": [f"{row}.png" for row in range(600)], "label": NAMES[y]})
     features = datasets.Features({"embedding": datasets.Sequence(datasets.Value("float32")), "image": datasets.Image(),
                                   "label": datasets.ClassLabel(names=list(NAMES))})

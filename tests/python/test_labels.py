@@ -1,6 +1,7 @@
 """Labels in every form that people have them in: what means "no label", and what comes back."""
 import numpy as np
 import pandas
+import polars
 import pyarrow as pa
 import pytest
 
@@ -33,6 +34,10 @@ FORMS = {
     "objects with NaN": lambda y: np.array(missing(NAMES[y], np.nan), dtype=object),
     "whole numbers with pandas.NA": lambda y: np.array(missing(y, pandas.NA), dtype=object),
     "a list with None": lambda y: missing(y, None),
+    "a list of texts with NaN": lambda y: missing(NAMES[y], np.nan),
+    "polars": lambda y: polars.Series("kind", missing(NAMES[y], None)),
+    "polars categories": lambda y: polars.Series("kind", missing(NAMES[y], None), dtype=polars.Enum(list(NAMES))),
+    "polars numbers": lambda y: polars.Series("kind", missing(y, None), dtype=polars.Int16),
     "strings": lambda y: pandas.Series(missing(NAMES[y], None), dtype="string"),
     "arrow strings": lambda y: pandas.Series(missing(NAMES[y], None), dtype=pandas.ArrowDtype(pa.string())),
     "arrow numbers": lambda y: pandas.Series(missing(y, None), dtype=pandas.ArrowDtype(pa.int16())),

@@ -29,6 +29,7 @@ WRONG = [
     (analyze(labels=Y), "did you mean 'y'?"),
     (analyze(zzz=1), "there are: X, y, label_column"),
     (lambda: rer.bench(X, Y, detector="rer"), "did you mean 'detectors'?"),
+    (lambda: rer.analyze(X, label=Y), "did you mean 'y' or 'label_column'?"),
     (lambda: rer.noise(Y, rates=.1), "did you mean 'rate'?"),
     (lambda: rer.compare([], modes="labels"), "did you mean 'mode'?"),
     (lambda: rer.analyze(X, Y).model.score(X, Y, thresholds=.2), "did you mean 'threshold'?"),
