@@ -133,6 +133,11 @@ _ELSEWHERE = {
 _parameters: dict[str, list[str]] = {}
 
 
+def parameters_of(function: str) -> list[str]:
+    """Of one that show_keywords has seen, the options too."""
+    return _parameters[function]
+
+
 def suggestion(word: str, names: Sequence[str]) -> str:
     """What to say of a keyword that is not there: those of `names` that it looks or sounds like, or all."""
     meant = [name for name in _ELSEWHERE.get(word.lower(), ()) if name in names]
@@ -221,6 +226,7 @@ _ATTACHED = {"names": "class_names", "probabilities": "pred_probs", "embeddings"
 _SAID: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\brer analyze --out\b"), "Result.write"),
     (re.compile(r"\brer (analyze|score|scale|bench|compare|apply|noise|embed)\b"), r"rer.\1"),
+    (re.compile(r"--model DIR\b"), "model=..."),
     (re.compile(r"--([a-z][a-z-]*)(?: ([A-Za-z0-9.]*[A-Za-z0-9]))?"), _keyword_of),
     (re.compile(r"^(class|predicted) (names|probabilities|embeddings):"), lambda match: f"{_ATTACHED[match[2]]}:"),
     (re.compile(r"a file of labels, or a label column"), "y, or label_column of a table"),

@@ -1,4 +1,6 @@
 """Labels in every form that people have them in: what means "no label", and what comes back."""
+import contextlib
+
 import numpy as np
 import pandas
 import polars
@@ -112,7 +114,9 @@ def test_minus_one(form):
         assert [text for text in result.notes if "-1" in text[:3]] == ([] if note is None else [
             text for text in result.notes if text.startswith(note)]) and (note is None or any(
                 text.startswith(note) for text in result.notes))
-        scores = rer.get_label_quality_scores(labels, features=X)
+        assert rer.RerDetector().fit(X, labels).notes_ == result.notes
+        with pytest.warns(UserWarning, match=note) if note else contextlib.nullcontext():
+            scores = rer.get_label_quality_scores(labels, features=X)
         np.testing.assert_array_equal(scores, result.label_score)
         assert np.isnan(scores).sum() == (100 - 2 + 2 if note == "-1 means no label" else 0)
 
