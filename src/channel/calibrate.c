@@ -35,6 +35,7 @@ rer_status rer_calibrate(rer_calibration *calibration, rer_model *model, rer_row
     if (status == RER_OK && made.opinion != NULL)
         status = rer_opinion_of(made.opinion, run->data, made.rows.row, made.rows.count, made.log_n, error);
     rer_channel_sample sample = rer_calibration_sample(&made, NULL, model->C);
+    sample.whitened = model->normalizer.kind == RER_WHITEN;
     if (status == RER_OK)
         status = rer_channel_make(&model->channel, model->C, error);
     if (status == RER_OK)

@@ -41,6 +41,7 @@ typedef struct rer_channel_sample {
     const float *log_n;                     /* [C] log class sizes */
     int64_t rows;
     int32_t C;
+    bool whitened;   /* global evidence is in units of the classes' spread */
     double from, to; /* the fit's part of the whole progress */
 } rer_channel_sample;
 

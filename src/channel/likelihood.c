@@ -6,9 +6,11 @@
 
 #define SMALL 40000 /* values: a tenth of a millisecond */
 #define USUAL_PASSES 60.0
-#define FLAT 1e-4       /* the slope of the objective, a row, that is none */
-#define BETA_SPREAD 1.0 /* sd of beta */
-#define FEW 10.0        /* e, v ~ Beta(1, FEW) */
+#define FLAT 1e-4          /* the slope of the objective, a row, that is none */
+#define BETA_SPREAD 1.0    /* sd of beta */
+#define FEW 10.0           /* e, v ~ Beta(1, FEW) */
+#define GAUSSIAN .5        /* t of squared errors of Gaussian classes; */
+#define GAUSSIAN_SPREAD .5 /* log t ~ Cauchy with this scale */
 
 void rer_channel_place(rer_channel_search *fit, const double *x)
 {
@@ -166,6 +168,11 @@ static void add_priors(rer_channel_search *fit, const double *x)
     const double *at = x + fit->kinds;
     for (int j = 0; j < fit->kinds; j++)
         gradient[j] *= channel->weight[fit->kind[j]];
+    if (fit->sample->whitened && fit->kinds == 1) {
+        double from = log(channel->weight[RER_GLOBAL] / GAUSSIAN) / GAUSSIAN_SPREAD;
+        gradient[0] += 2 * from / (1 + from * from) / GAUSSIAN_SPREAD;
+        fit->value += log1p(from * from);
+    }
     double lambda = rer_logistic(at[RER_LOGIT_LAMBDA]),
            few[] = {rer_logistic(at[RER_LOGIT_BLUR]), rer_logistic(at[RER_LOGIT_LIKENESS])};
     share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);

@@ -59,9 +59,11 @@ rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *erro
 rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cost, rer_error *error);
 double rer_channel_cost_of_flow(const rer_channel_sample *sample);
 
-/* starts.c. Step 1: t at which the two nearest classes of a median row are far apart; a channel with few mistakes of
- * every kind, with labels that go one way, or with what was found from less evidence. */
-rer_status rer_channel_sharp_weight(double *weight, const rer_channel_sample *sample, rer_error *error);
+/* starts.c. Step 1: t at which the two nearest classes of a median row are far apart, and of the median row of every
+ * class; a channel with few mistakes of every kind, with labels that go one way, or with what was found from less
+ * evidence. */
+rer_status rer_channel_sharp_weights(double *usual, double *sharpest, const rer_channel_sample *sample,
+                                     rer_error *error);
 rer_status rer_channel_start_even(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_directed(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *start, rer_error *error);

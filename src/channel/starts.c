@@ -5,31 +5,58 @@
 #include <string.h>
 
 #define FREE_FLOWS 8 /* steps of expectation-maximisation before any flow is given up */
-#define SHARP 5.0    /* nats between the two nearest classes of a median row, where flows are looked for */
+#define SHARP 5.0    /* nats between the two nearest classes of a median row, where the search begins */
 
-/* t at which the two nearest classes of a median row are SHARP nats apart. */
-rer_status rer_channel_sharp_weight(double *weight, const rer_channel_sample *sample, rer_error *error)
+/* By how much the nearest class of a row is nearer than the next. */
+static float gap_of(const float *value, int32_t C, int32_t *nearest)
 {
-    float *gap = NULL;
-    rer_status status = rer_allocate(&gap, sample->rows, sizeof *gap, "margins", error);
+    float first = INFINITY, second = INFINITY;
+    *nearest = 0;
+    for (int32_t k = 0; k < C; k++)
+        if (value[k] < first) {
+            second = first;
+            first = value[k];
+            *nearest = k;
+        } else
+            second = fminf(second, value[k]);
+    return second - first;
+}
+
+/* t at which the median of n gaps is SHARP nats; where half the rows and more lie between classes, the least gap. */
+static double sharp_weight(float *gap, int64_t n)
+{
+    rer_sort_floats(gap, n);
+    int64_t at = n / 2;
+    while (at < n && !(gap[at] > 0))
+        at++;
+    return at < n && isfinite(gap[at]) ? SHARP / (double)gap[at] : 0;
+}
+
+rer_status rer_channel_sharp_weights(double *usual, double *sharpest, const rer_channel_sample *sample,
+                                     rer_error *error)
+{
+    int64_t rows = sample->value[RER_GLOBAL] != NULL ? sample->rows : 0;
+    float *gap = NULL, *of_class = NULL;
+    int32_t *nearest = NULL;
+    rer_room rooms[] = {RER_ROOM(gap, sample->rows), RER_ROOM(of_class, sample->rows), RER_ROOM(nearest, sample->rows)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "margins", error);
     if (status != RER_OK)
         return status;
-    for (int64_t i = 0; i < sample->rows && sample->value[RER_GLOBAL] != NULL; i++) {
-        const float *value = sample->value[RER_GLOBAL] + i * sample->C;
-        float first = INFINITY, second = INFINITY;
-        for (int32_t k = 0; k < sample->C; k++) {
-            float v = value[k];
-            second = v < first ? first : v < second ? v : second;
-            first = v < first ? v : first;
-        }
-        gap[i] = second - first;
+    *sharpest = 0;
+    for (int64_t i = 0; i < rows; i++)
+        gap[i] = gap_of(sample->value[RER_GLOBAL] + i * sample->C, sample->C, nearest + i);
+    for (int32_t k = 0; k < sample->C; k++) {
+        int64_t n = 0;
+        for (int64_t i = 0; i < rows; i++)
+            if (nearest[i] == k)
+                of_class[n++] = gap[i];
+        if (n >= RER_CHANNEL_TO_TELL)
+            *sharpest = fmax(*sharpest, sharp_weight(of_class, n));
     }
-    rer_sort_floats(gap, sample->rows);
-    double typical = (double)gap[sample->rows / 2];
-    for (int64_t i = sample->rows / 2; !(typical > 0) && i < sample->rows; i++)
-        typical = (double)gap[i]; /* half the rows and more lie between classes */
-    *weight = typical > 0 && isfinite(typical) ? SHARP / typical : 1;
-    free(gap);
+    double median = sharp_weight(gap, rows);
+    *usual = median > 0 ? median : 1;
+    *sharpest = fmax(*sharpest, *usual);
+    RER_FREE_ALL(gap, of_class, nearest);
     return RER_OK;
 }
 

@@ -4,6 +4,10 @@
 #include "core/core.h"
 #include "core/options.h"
 
+/* Features of which the direction of a row alone says enough. At unit length one would be a bare sign, two or three lie
+ * on a circle or a sphere: so few are measurements, whose size counts. */
+#define RER_DIRECTED_LEAST 4
+
 typedef struct rer_normalizer {
     rer_normalize kind;
     /* minmax: x -> (x - low) * factor, clipped to 0..1; factor 0 for a constant feature. NULL
@@ -12,7 +16,7 @@ typedef struct rer_normalizer {
 } rer_normalizer;
 
 /* Scales a row in place where that is per feature; returns the factor still to be applied to the
- * whole row (1 / length for unit and whiten). */
+ * whole row (1 / length for unit, and for whiten where there are enough features). */
 double rer_normalize_row(const rer_normalizer *normalizer, float *x, int64_t D, double sum_squares);
 rer_status rer_normalizer_set_range(rer_normalizer *normalizer, const float *low, const float *high, int64_t D,
                                     rer_error *error);

@@ -77,7 +77,8 @@ int main(int argc, char **argv)
     float *local = read_array(argv[3], "local", rows * C * (int64_t)sizeof(float), false);
     float *log_n = read_array(argv[3], "log_n", C * (int64_t)sizeof(float), true);
     int32_t *code = read_array(argv[3], "code", rows * (int64_t)sizeof(int32_t), true);
-    rer_channel_sample sample = {.value = {global}, .code = code, .log_n = log_n, .rows = rows, .C = (int32_t)C};
+    rer_channel_sample sample = {
+        .value = {global}, .code = code, .log_n = log_n, .rows = rows, .C = (int32_t)C, .whitened = true};
     rer_channel channel = {0}, start = {0};
     rer_pool *pool = NULL;
     rer_error error = {0};

@@ -118,9 +118,14 @@ class Problem:
         for at, (k, seen) in enumerate(self.flows):
             gain = (clear * p[:, k])[y == seen].sum() - (0 if held[k] else (clear * p[:, k])[y == k].sum())
             out[j + 4 + C + at] = c.flows[k, seen] * gain
-        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits
+        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; 2 log 2t ~ Cauchy(0, 1) of
+        # squared errors alone
         two = 2 * c.lam
         prior = np.log(two) + np.log1p(-two) - (c.beta ** 2).sum() / 2
+        if self.kinds == 1:
+            away = 2 * np.log(2 * c.t[0])
+            prior -= np.log1p(away ** 2)
+            out[0] -= 4 * away / (1 + away ** 2)
         out[j] += 1 - 2 * two
         for at, share in ((j + 1, c.e), (j + 2, c.v)):
             prior += np.log(share) + FEW * np.log1p(-share)

@@ -280,11 +280,12 @@ class AgainstNumpy(unittest.TestCase):
 
     # ---- the matrix itself ----------------------------------------------------------------
 
-    def check_errors(self, X, y, a):
-        E, _, summary = self.analyze(X, y, "--shrinkage", str(a))
+    def check_errors(self, X, y, a, scaled=prototype.unit_rows):
+        E, rows, summary = self.analyze(X, y, "--shrinkage", str(a))
         self.assertEqual(summary["shrinkage"], a)
-        d2 = prototype.left_out_d2(prototype.unit_rows(X.astype(float)), y, a)
+        d2 = prototype.left_out_d2(scaled(X.astype(float)), y, a)
         self.near("errors", E.T ** 2, d2, 1e-4)
+        return rows
 
     def test_errors(self):
         X, y = make_data(seed=8, unlabelled=0)
@@ -294,6 +295,15 @@ class AgainstNumpy(unittest.TestCase):
     def test_errors_with_an_offset(self):
         X, y = make_data(seed=9, unlabelled=0, offset=1000)
         self.check_errors(X, y, .1)
+
+    def test_errors_of_few_features(self):
+        """Two or three are measurements: not put on a circle or a sphere, where heaps that lie apart would overlap."""
+        random = np.random.default_rng(11)
+        for features in (2, 3):
+            y = np.arange(1500) % 3
+            X = (np.array([[2, 2, 2], [6, 6, 6], [12, 10, 12.]])[y] + random.normal(size=(1500, 3)))[:, :features].astype("f4")
+            rows = self.check_errors(X, y, .1, scaled=lambda X: X)
+            self.assertLess(sum(float(r["mistakenness"]) > .5 for r in rows), 15)
 
     def test_errors_with_few_rows(self):
         X, y = make_data(n=60, d=50, seed=10, classes=3, unlabelled=0, alone=False)
