@@ -182,7 +182,7 @@ class _Cluster:
         for _ in range(_TRIES - 1):
             try:
                 return self.client.scatter(task, broadcast=True, hash=False)
-            except (OSError, TimeoutError):  # CommClosedError is one
+            except (OSError, TimeoutError, ValueError):  # CommClosedError is one; ValueError: no worker was left
                 self.client.wait_for_workers(1, timeout=600)
         return self.client.scatter(task, hash=False)
 

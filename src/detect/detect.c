@@ -121,7 +121,9 @@ rer_status rer_detection_consensus(rer_detection *detection, rer_error *error)
     return rer_consensus_estimate(&detection->consensus, &detection->run, &detection->neighbors, error);
 }
 
-rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error)
+/* Confident learning with cross-fitted logistic regression. `suggested` and `other` of it are the best
+ * class other than the label and its probability. */
+static rer_status learn_confidently(rer_detection *detection, rer_classifier classifier, rer_error *error)
 {
     const rer_classifier *made = &detection->classifier;
     rer_logistic logistic = {0};
@@ -142,7 +144,7 @@ rer_status rer_detect_confident(rer_verdict *verdict, rer_detection *detection, 
                                 rer_error *error)
 {
     const rer_confident *confident = &detection->confident;
-    rer_status status = rer_detection_confident(detection, detector->classifier, error);
+    rer_status status = learn_confidently(detection, detector->classifier, error);
     for (int64_t row = 0; status == RER_OK && row < detection->run.N; row++) {
         double own = (double)confident->own[row], other = (double)confident->other[row];
         verdict->suggested[row] = confident->suggested[row];

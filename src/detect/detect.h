@@ -76,9 +76,6 @@ void rer_verdict_give(rer_result *result, rer_verdict *verdict);
 void rer_detection_clear(rer_detection *detection);
 /* The K = RER_LISTED nearest labelled rows of every row, by cosine; made when first asked for. */
 rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error);
-/* Confident learning with cross-fitted logistic regression. `suggested` and `other` of it are the best
- * class other than the label and its probability. */
-rer_status rer_detection_confident(rer_detection *detection, rer_classifier classifier, rer_error *error);
 /* The transition matrix of the present labels. */
 rer_status rer_detection_consensus(rer_detection *detection, rer_error *error);
 #define RER_VOTERS 10 /* neighbours that vote */

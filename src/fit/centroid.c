@@ -74,7 +74,8 @@ static rer_status multiply_by_root(const rer_centroid *centroid, double *u, rer_
     return RER_OK;
 }
 
-rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error)
+/* The part of every metric that a loaded model repeats: from root and weight on. */
+static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
 {
     int64_t C = centroid->C, D = centroid->D;
     double *u = NULL, *norm = NULL;
@@ -147,7 +148,7 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
 {
     int64_t D = centroid->D;
     if (scatter == NULL)
-        return rer_centroid_finish(centroid, error);
+        return finish_metric(centroid, error);
     const shrunk_covariance shrunk = shrink(centroid, scatter, dof, a);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
@@ -164,7 +165,7 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
         return fail_singular(a, error);
     }
     centroid->weight = shrunk.weight;
-    return rer_centroid_finish(centroid, error);
+    return finish_metric(centroid, error);
 }
 
 rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
@@ -198,7 +199,7 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
     }
     for (int64_t i = 0; centroid->root != NULL && i < D * D; i++)
         centroid->root[i] = (double)root[i];
-    return rer_centroid_finish(centroid, error);
+    return finish_metric(centroid, error);
 }
 
 void rer_centroid_clear(rer_centroid *centroid)
@@ -360,7 +361,7 @@ static rer_status load_state(centroid_state *state, const rer_model *model, rer_
     state->centroid.weight = rer_tensors_number(tensors, "centroid.weight");
     state->centroid.in_double = rer_tensors_number(tensors, "centroid.in_double") != 0;
     status = rer_tensors_status(tensors, error);
-    return status == RER_OK ? rer_centroid_finish(&state->centroid, error) : status;
+    return status == RER_OK ? finish_metric(&state->centroid, error) : status;
 }
 
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error)

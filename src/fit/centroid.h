@@ -35,8 +35,6 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
 /* The same, rough where it can be: half the time. */
 rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                          rer_error *error);
-/* The part of both that a loaded model repeats: from root and weight on. */
-rer_status rer_centroid_finish(rer_centroid *centroid, rer_error *error);
 void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made */
 
 /* Left-out squared errors of a block, in the precision of in_double:

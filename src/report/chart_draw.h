@@ -24,9 +24,7 @@ const char *rer_tick_text(char text[RER_CHART_TEXT], double value, double step, 
 const char *rer_value_text(char text[RER_CHART_TEXT], double value, bool percent);
 
 void rer_put_pixel(rer_writer *writer, double value); /* two decimals at most */
-/* User text of at most `most` characters, "…" in place of its middle where it is longer: names often differ at the end. */
-void rer_put_cut(rer_writer *writer, const char *text, int64_t most);
-int64_t rer_text_length(const char *text); /* characters */
+int64_t rer_text_length(const char *text);            /* characters */
 /* <text class="..." x="" y="">...</text> of at most `most` characters, the whole text when pointed at. */
 void rer_put_label(rer_writer *writer, const char *class, double x, double y, const char *text, int64_t most);
 /* The start of a text that is turned around its place; the caller puts what else is in it, and </text>. */

@@ -239,7 +239,8 @@ int64_t rer_text_length(const char *text)
     return count;
 }
 
-void rer_put_cut(rer_writer *writer, const char *text, int64_t most)
+/* User text of at most `most` characters, "…" in place of its middle where it is longer: names often differ at the end. */
+static void put_cut(rer_writer *writer, const char *text, int64_t most)
 {
     if (rer_text_length(text) <= most) {
         rer_put_html(writer, text);
@@ -262,7 +263,7 @@ void rer_put_label(rer_writer *writer, const char *class, double x, double y, co
     rer_put_attribute(writer, "x", x);
     rer_put_attribute(writer, "y", y);
     rer_put(writer, ">");
-    rer_put_cut(writer, text, most);
+    put_cut(writer, text, most);
     if (rer_text_length(text) > most) {
         rer_put(writer, "<title>");
         rer_put_html(writer, text);
@@ -279,7 +280,7 @@ void rer_put_turned(rer_writer *writer, const char *class, double x, double y, i
     rer_put(writer, " ");
     rer_put_pixel(writer, y);
     rer_put_format(writer, ") rotate(%d)\">", degrees);
-    rer_put_cut(writer, text, most);
+    put_cut(writer, text, most);
 }
 
 void rer_svg_start(rer_writer *writer, double width, double height, const char *title, const char *description)

@@ -28,9 +28,6 @@ static inline const char *rer_page_say(const rer_page *page, const char *labels,
     return page->data->clusters > 0 ? clusters : labels;
 }
 
-/* How a class is written in the file of labels. */
-const char *rer_page_value(const rer_page *page, int32_t c);
-
 /* ---- numbers of classes: class_numbers.c ------------------------------------------------------ */
 
 enum { RER_ERROR_BINS = 20 };

@@ -9,7 +9,8 @@
 
 enum { PAIRS_MAX = 20000, CHOICES_MAX = 20000 };
 
-const char *rer_page_value(const rer_page *page, int32_t c)
+/* How a class is written in the file of labels. */
+static const char *label_value(const rer_page *page, int32_t c)
 {
     const rer_labels *labels = &page->data->labels;
     bool is_own = page->result->model != NULL && labels->C == page->result->C; /* no result of rer score */
@@ -86,7 +87,7 @@ static void put_names(rer_json *json, const rer_page *page, const listed *list)
     rer_json_array(json, "classes");
     for (int32_t i = 0; i < list->count; i++) {
         const char *name = page->result->names[list->class[i]];
-        same = same && strcmp(name, rer_page_value(page, list->class[i])) == 0;
+        same = same && strcmp(name, label_value(page, list->class[i])) == 0;
         rer_json_text(json, NULL, name);
     }
     rer_json_end(json);
@@ -96,7 +97,7 @@ static void put_names(rer_json *json, const rer_page *page, const listed *list)
     }
     rer_json_array(json, "values");
     for (int32_t i = 0; i < list->count; i++)
-        rer_json_text(json, NULL, rer_page_value(page, list->class[i]));
+        rer_json_text(json, NULL, label_value(page, list->class[i]));
     rer_json_end(json);
 }
 

@@ -3,21 +3,17 @@
  *      sorted by class. Who asks for a class is gone through once for each stretch that has rows of it, and the more of
  *      them it has the fewer turn out to be near only for a while: the rows are gone through in rounds, each for some of
  *      the classes, which are read alone where that costs no more;
- *   2. class by class, products of its rows with the rows that ask for that class (in parallel by pieces of
- *      those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b. Where the processor is fast at it, only of those
- *      rows that are not known to be too far by their eight-bit likeness (coarse_rows.h).
+ *   2. class by class, products of its rows with the rows that ask for that class (near_stretch.c, in parallel by
+ *      pieces of those, each of which owns its lists); |a - b|^2 = 2 - 2 a.b. Where the processor is fast at it, only of
+ *      those rows that are not known to be too far by their eight-bit likeness (coarse_rows.h).
  * A product has the same bits whatever it is computed together with (rer_channel_kernels.products), and candidates
  * are strictly ordered: lists do not depend on threads, memory, or where the rows lie. */
-#include "score/near_rows.h"
-
-#include "score/coarse_rows.h"
+#include "score/near_stretch.h"
 
 #include "core/random.h"
-#include "core/scratch.h"
 #include "run/passes.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Of a stretch: a quarter of all rows, in these limits. New pages cost more than rounds. */
 #define STRETCH_LEAST (8 << 20)
@@ -29,41 +25,19 @@
 #define AT_ONCE 64
 #define FEW 4 /* witnesses of a block are few, and read one by one, if it has more than so many times their number */
 #define LOADING .1  /* of the time of a stretch: reading its rows */
-#define MANY 128    /* rows of which the likeliest are worth looking for first */
 #define PLACES 8192 /* whose lists are emptied at a time */
-#define PIECE 32    /* asking rows of an item, and rows that they are compared with at a time */
-
-/* Some of those that ask for a class. */
-typedef struct near_item {
-    int32_t class;
-    int64_t first, end; /* of the class's places in `asked` */
-} near_item;
 
 typedef struct near_pass {
-    rer_near *near;
+    rer_stretch stretch; /* the one under way; has room for `room` rows */
     const rer_witnesses *witnesses;
-    const rer_run *run;
-    int64_t *ask_start; /* [C + 1] of each class in ... */
-    int64_t *asked;     /* ... query * slots + slot */
-    float *bar;         /* and the products below which rows are too far for both lists of that place */
     bool at_hand;       /* rows may be read one by one */
     int64_t rounds;     /* over the rows, ... */
     int32_t *round_of;  /* ... [C] of each class, */
     int64_t round;      /* the one under way, */
     uint16_t *found;    /* and [rounds, blocks] witnesses of each */
     int64_t room;       /* witnesses of a stretch */
-    int64_t first, end; /* blocks of the stretch under way */
-    int64_t *begin;     /* [end - first + 1] of each block's witnesses in ... */
-    float *x;           /* [room, D] their values, */
-    int32_t *row;       /* [room] rows, */
-    bool *doubted;      /* [room] marks, */
-    int32_t *code;      /* [room] and classes, -1: invalid after all */
-    int64_t *start;     /* [C + 1] of each class in ... */
-    int32_t *order;     /* ... places in x */
-    near_item *items;   /* [n_items] of the stretch */
-    int64_t n_items, capacity;
-    rer_coarse_rows coarse; /* of the stretch, in `order` */
-    int64_t scratch;        /* of an item */
+    int64_t first, end; /* blocks of the stretch under way, */
+    int64_t *begin;     /* [end - first + 1] and where each block's witnesses begin in it */
 } near_pass;
 
 void rer_near_unit(float *unit, const float *x, double scale, const double *center, int64_t D,
@@ -75,7 +49,7 @@ void rer_near_unit(float *unit, const float *x, double scale, const double *cent
         unit[j] *= factor;
 }
 
-/* ---- 1. a stretch ------------------------------------------------------------------------ */
+/* ---- a stretch ---------------------------------------------------------------------------- */
 
 bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int64_t row)
 {
@@ -91,15 +65,15 @@ bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int
 /* The round that a row is a witness in, of a class that is asked for; -1: none. */
 static int64_t round_of(const near_pass *pass, int64_t row)
 {
-    int32_t class = pass->run->given[row];
-    bool asked = class >= 0 && pass->ask_start[class] < pass->ask_start[class + 1];
-    return asked && rer_near_is_witness(pass->witnesses, pass->run, row) ? pass->round_of[class] : -1;
+    int32_t class = pass->stretch.run->given[row];
+    bool asked = class >= 0 && pass->stretch.ask_start[class] < pass->stretch.ask_start[class + 1];
+    return asked && rer_near_is_witness(pass->witnesses, pass->stretch.run, row) ? pass->round_of[class] : -1;
 }
 
 /* Whether a row may be a witness of the round under way: the quick part of round_of. */
 static bool is_due(const near_pass *pass, int64_t row)
 {
-    int32_t class = pass->run->given[row];
+    int32_t class = pass->stretch.run->given[row];
     return class >= 0 && pass->round_of[class] == pass->round && round_of(pass, row) >= 0;
 }
 
@@ -108,8 +82,8 @@ static rer_status count_block(void *context, int64_t item, void *scratch, rer_er
 {
     (void)scratch, (void)error;
     const near_pass *pass = context;
-    int64_t blocks = rer_run_blocks(pass->run);
-    for (int64_t row = item * RER_BLOCK; row < rer_min((item + 1) * RER_BLOCK, pass->run->N); row++) {
+    int64_t blocks = rer_run_blocks(pass->stretch.run);
+    for (int64_t row = item * RER_BLOCK; row < rer_min((item + 1) * RER_BLOCK, pass->stretch.run->N); row++) {
         int64_t round = round_of(pass, row);
         if (round >= 0)
             pass->found[round * blocks + item]++;
@@ -120,7 +94,7 @@ static rer_status count_block(void *context, int64_t item, void *scratch, rer_er
 /* Takes the blocks from `first` on whose witnesses there is room for. */
 static void begin_stretch(near_pass *pass)
 {
-    int64_t all = rer_run_blocks(pass->run), item = 0;
+    int64_t all = rer_run_blocks(pass->stretch.run), item = 0;
     const uint16_t *found = pass->found + pass->round * all + pass->first;
     pass->begin[0] = 0;
     for (; pass->first + item < all && pass->begin[item] + found[item] <= pass->room; item++)
@@ -130,18 +104,19 @@ static void begin_stretch(near_pass *pass)
 
 static void keep_witness(const near_pass *pass, int64_t at, const rer_block *block, int64_t i)
 {
-    const rer_run *run = pass->run;
+    const rer_run *run = pass->stretch.run;
     int64_t D = run->D, row = block->first + i;
-    pass->code[at] = rer_max(block->code[i], -1);
-    pass->row[at] = (int32_t)row;
-    pass->doubted[at] = pass->witnesses->doubted[row] != 0;
-    rer_near_unit(pass->x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D, run->kernels);
+    pass->stretch.code[at] = rer_max(block->code[i], -1);
+    pass->stretch.row[at] = (int32_t)row;
+    pass->stretch.doubted[at] = pass->witnesses->doubted[row] != 0;
+    rer_near_unit(pass->stretch.x + at * D, block->x + i * D, block->scale[i], pass->witnesses->center, D,
+                  run->kernels);
 }
 
 /* One by one, each to the head of the block's rows. */
 static rer_status load_few(const near_pass *pass, rer_block *block, int64_t item, rer_error *error)
 {
-    const rer_run *run = pass->run;
+    const rer_run *run = pass->stretch.run;
     int64_t at = pass->begin[item], end = pass->begin[item + 1];
     rer_status status = RER_OK;
     for (int64_t row = (pass->first + item) * RER_BLOCK; status == RER_OK && at < end; row++)
@@ -158,7 +133,7 @@ static rer_status load_few(const near_pass *pass, rer_block *block, int64_t item
 static rer_status load_block(void *context, int64_t item, void *memory, rer_error *error)
 {
     const near_pass *pass = context;
-    const rer_run *run = pass->run;
+    const rer_run *run = pass->stretch.run;
     int64_t at = pass->begin[item], count = pass->begin[item + 1] - at;
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     rer_block block = rer_block_take(run, &scratch);
@@ -173,216 +148,11 @@ static rer_status load_block(void *context, int64_t item, void *memory, rer_erro
     return status;
 }
 
-/* Sorts the places of the stretch by class and lists what is to be compared. */
-static rer_status plan_stretch(near_pass *pass, int64_t rows, rer_error *error)
-{
-    int32_t C = pass->run->C;
-    rer_status status = RER_OK;
-    memset(pass->start, 0, (size_t)(C + 1) * sizeof *pass->start);
-    for (int64_t i = 0; i < rows; i++)
-        if (pass->code[i] >= 0)
-            pass->start[pass->code[i]]++;
-    int64_t before = 0;
-    for (int32_t c = 0; c <= C; c++) {
-        int64_t count = c < C ? pass->start[c] : 0;
-        pass->start[c] = before;
-        before += count;
-    }
-    for (int64_t i = 0; i < rows; i++)
-        if (pass->code[i] >= 0)
-            pass->order[pass->start[pass->code[i]]++] = (int32_t)i;
-    for (int32_t c = C; c > 0; c--) /* each start has become the next one */
-        pass->start[c] = pass->start[c - 1];
-    pass->start[0] = 0;
-    pass->n_items = 0;
-    for (int32_t c = 0; status == RER_OK && c < C; c++) {
-        int64_t end = pass->ask_start[c + 1];
-        if (pass->start[c] == pass->start[c + 1])
-            continue;
-        for (int64_t a = pass->ask_start[c]; status == RER_OK && a < end; a += PIECE) {
-            status = rer_grow(&pass->items, &pass->capacity, pass->n_items + 1, sizeof *pass->items, "pieces", error);
-            if (status == RER_OK)
-                pass->items[pass->n_items++] = (near_item){c, a, rer_min(a + PIECE, end)};
-        }
-    }
-    return status;
-}
-
-/* ---- 2. products ------------------------------------------------------------------------- */
-
-static void keep_distance(float *list, float distance)
-{
-    int at = RER_NEAR - 1;
-    if (!(distance < list[at]))
-        return;
-    for (; at > 0 && distance < list[at - 1]; at--)
-        list[at] = list[at - 1];
-    list[at] = distance;
-}
-
-static bool is_same_group(const rer_run *run, int64_t a, int64_t b)
-{
-    return run->groups != NULL && run->groups[a] >= 0 && run->groups[a] == run->groups[b];
-}
-
-/* A row of the stretch to the place asked[ask]. */
-static void offer(const near_pass *pass, int64_t ask, int32_t at, float product)
-{
-    rer_near *near = pass->near;
-    int64_t place = pass->asked[ask], asking = near->row[place / near->slots];
-    int64_t row = pass->row[at], whole = pass->run->first_row + row;
-    rer_neighbor *list = near->list + place * RER_NEAR_KEPT;
-    float *trusted = near->trusted + place * RER_NEAR, distance = 2 - 2 * product;
-    distance = distance > 0 ? distance : 0;
-    if (asking == whole || is_same_group(pass->run, asking, row))
-        return;
-    (void)rer_keep_nearest(list, RER_NEAR_KEPT, RER_NEAR_KEPT, (rer_neighbor){distance, (int32_t)whole});
-    if (!pass->doubted[at])
-        keep_distance(trusted, distance);
-    pass->bar[ask] = 1 - fmaxf(list[RER_NEAR_KEPT - 1].distance, trusted[RER_NEAR - 1]) / 2;
-}
-
-typedef struct coarse_scratch {
-    float *most; /* [RER_COARSE_ROWS, RER_COARSE_CHUNK] */
-    int32_t *at; /* [RER_COARSE_CHUNK] */
-} coarse_scratch;
-
-static coarse_scratch lay_out(rer_scratch *scratch)
-{
-    return (coarse_scratch){.most = rer_take(scratch, RER_COARSE_ROWS * RER_COARSE_CHUNK, sizeof(float)),
-                            .at = rer_take(scratch, RER_COARSE_CHUNK, sizeof(int32_t))};
-}
-
-/* Products of an asking row with rows of the stretch, in fours. */
-static void offer_rows(const near_pass *pass, int64_t ask, const int32_t *order, int64_t n)
-{
-    int64_t D = pass->run->D;
-    const float *x = pass->near->x + pass->asked[ask] / pass->near->slots * D, *y[4];
-    float product[4];
-    for (int64_t k = 0; k < n; k += 4) {
-        for (int64_t l = 0; l < 4; l++) /* the last ones fill up what is missing */
-            y[l] = pass->x + (int64_t)order[rer_min(k + l, n - 1)] * D;
-        pass->run->kernels->channel->row_products(product, x, y, D);
-        for (int64_t l = 0; l < rer_min(4, n - k); l++)
-            if (product[l] >= pass->bar[ask])
-                offer(pass, ask, order[k + l], product[l]);
-    }
-}
-
-/* An asking row with those rows of the item's class, of n from `first` on, that may be near enough: of many first the
- * likeliest, then those that may still be when these are known. */
-static void compare_row(const near_pass *pass, const near_item *item, int64_t ask, const float *most, int32_t *at,
-                        int64_t first, int64_t n)
-{
-    const rer_coarse_kernels *kernels = pass->coarse.kernels;
-    int64_t start = pass->start[item->class], end = pass->start[item->class + 1];
-    bool many = n >= MANY;
-    float above = INFINITY, likely = many ? kernels->level(most, n, RER_NEAR_KEPT + 1) : -INFINITY;
-    for (int turn = 0; turn < 1 + many; turn++) {
-        float bar = rer_coarse_bar(&pass->coarse, pass->bar[ask]), from = turn == 0 && likely > bar ? likely : bar;
-        int64_t found = kernels->between(at, most, from, above, n), kept = 0;
-        for (int64_t i = 0; i < found; i++)
-            if (first + at[i] >= start && first + at[i] < end)
-                at[kept++] = pass->order[first + at[i]];
-        offer_rows(pass, ask, at, kept);
-        above = from;
-    }
-}
-
-/* Asking rows are many and far apart: what is known of the next one is on its way while this one is compared. */
-static void fetch_place(const rer_near *near, int64_t place)
-{
-    const float *x = near->x + place / near->slots * near->D;
-    const char *list = (const char *)(near->list + place * RER_NEAR_KEPT);
-    for (int64_t j = 0; j < near->D; j += 16)
-        __builtin_prefetch(x + j);
-    __builtin_prefetch(list);
-    __builtin_prefetch(list + 64);
-}
-
-/* Four asking rows, at `a`, with the class's rows b..end-1. */
-static void compare_four(const near_pass *pass, const near_item *item, int64_t a, int64_t b, int64_t end)
-{
-    int64_t D = pass->run->D;
-    const float *x[4], *y[4];
-    float product[16];
-    for (int i = 0; i < 4; i++) /* the last ones fill up what is missing */
-        x[i] = pass->near->x + pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots * D;
-    for (; b < end; b += 4) {
-        for (int k = 0; k < 4; k++)
-            y[k] = pass->x + (int64_t)pass->order[rer_min(b + k, end - 1)] * D;
-        pass->run->kernels->channel->products(product, x, y, D);
-        for (int64_t i = 0; i < rer_min(4, item->end - a); i++)
-            for (int64_t k = 0; k < rer_min(4, end - b); k++)
-                if (product[4 * i + k] >= pass->bar[a + i])
-                    offer(pass, a + i, pass->order[b + k], product[4 * i + k]);
-    }
-}
-
-/* RER_COARSE_ROWS of an item's asking rows, from `a` on, with n rows from `first` on: those that one may be near to. Among
- * copies of one row none is known to be too far: most are compared then, and all of them together cost less. */
-static void compare_group(const near_pass *pass, const near_item *item, int64_t a, const coarse_scratch *parts,
-                          int64_t first, int64_t n)
-{
-    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0;
-    int64_t end = rer_min(a + RER_COARSE_ROWS, item->end);
-    for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
-        query[i] = pass->asked[rer_min(a + i, item->end - 1)] / pass->near->slots;
-    rer_coarse_bounds(&pass->coarse, parts->most, query, first, n);
-    for (int64_t i = 0; a + i < end; i++) {
-        float bar = rer_coarse_bar(&pass->coarse, pass->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
-        bool is_first = !isfinite(bar); /* nothing is known yet: all are looked at, the likeliest first */
-        int64_t found = is_first ? 0 : pass->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
-        near += found;
-        if (is_first || found > 0)
-            ask[count++] = a + i;
-    }
-    if (2 * near > (end - a) * n) {
-        int64_t from = rer_max(first, pass->start[item->class]), to = rer_min(first + n, pass->start[item->class + 1]);
-        for (; a < end; a += 4)
-            compare_four(pass, item, a, from, to);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) {
-        if (i + 1 < count)
-            fetch_place(pass->near, pass->asked[ask[i + 1]]);
-        compare_row(pass, item, ask[i], parts->most + (ask[i] - a) * RER_COARSE_CHUNK, parts->at, first, n);
-    }
-}
-
-static void compare_coarse(const near_pass *pass, const near_item *item, void *memory)
-{
-    rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
-    coarse_scratch parts = lay_out(&scratch);
-    int64_t start = pass->start[item->class], end = pass->start[item->class + 1];
-    for (int64_t first = start / RER_COARSE_ROWS * RER_COARSE_ROWS; first < end; first += RER_COARSE_CHUNK) {
-        int64_t packs = (rer_min(end - first, RER_COARSE_CHUNK) + RER_COARSE_ROWS - 1) / RER_COARSE_ROWS;
-        for (int64_t a = item->first; a < item->end; a += RER_COARSE_ROWS)
-            compare_group(pass, item, a, &parts, first, packs * RER_COARSE_ROWS);
-    }
-}
-
-static rer_status compare_item(void *context, int64_t index, void *scratch, rer_error *error)
-{
-    (void)error;
-    const near_pass *pass = context;
-    const near_item *item = &pass->items[index];
-    int64_t end = pass->start[item->class + 1];
-    if (pass->coarse.kernels != NULL) {
-        compare_coarse(pass, item, scratch);
-        return RER_OK;
-    }
-    for (int64_t b = pass->start[item->class]; b < end; b += PIECE) /* both pieces stay in the cache */
-        for (int64_t a = item->first; a < item->end; a += 4)
-            compare_four(pass, item, a, b, rer_min(b + PIECE, end));
-    return RER_OK;
-}
-
 /* ---- all of it --------------------------------------------------------------------------- */
 
 static rer_status search_stretch(near_pass *pass, double from, double to, rer_error *error)
 {
-    const rer_run *run = pass->run;
+    const rer_run *run = pass->stretch.run;
     int64_t blocks = pass->end - pass->first;
     rer_job load = {.stage = "looking again",
                     .from = from,
@@ -392,59 +162,26 @@ static rer_status search_stretch(near_pass *pass, double from, double to, rer_er
                     .work = load_block,
                     .context = pass};
     rer_status status = rer_pool_run(run->pool, &load, error);
-    if (status == RER_OK)
-        status = plan_stretch(pass, pass->begin[blocks], error);
-    if (status == RER_OK && pass->n_items > 0)
-        status = rer_coarse_load(&pass->coarse, pass->x, pass->order, pass->start[run->C], run, load.to, error);
-    rer_scratch measure = RER_MEASURE;
-    (void)lay_out(&measure);
-    pass->scratch = measure.used;
-    rer_job compare = {.scratch = pass->scratch,
-                       .stage = load.stage,
-                       .from = load.to,
-                       .to = to,
-                       .items = pass->n_items,
-                       .work = compare_item,
-                       .context = pass};
-    return status == RER_OK ? rer_pool_run(run->pool, &compare, error) : status;
-}
-
-void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, int32_t C)
-{
-    int64_t places = near->count * near->slots, before = 0;
-    memset(start, 0, (size_t)(C + 1) * sizeof *start);
-    for (int64_t i = 0; i < places; i++)
-        if (near->class[i] >= 0)
-            start[near->class[i]]++;
-    for (int32_t c = 0; c <= C; c++) {
-        int64_t count = c < C ? start[c] : 0;
-        start[c] = before;
-        before += count;
-    }
-    for (int64_t i = 0; i < places; i++)
-        if (near->class[i] >= 0)
-            asked[start[near->class[i]]++] = i;
-    for (int32_t c = C; c > 0; c--) /* each start has become the next one */
-        start[c] = start[c - 1];
-    start[0] = 0;
+    return status == RER_OK ? rer_stretch_compare(&pass->stretch, pass->begin[blocks], load.to, to, error) : status;
 }
 
 static rer_status allocate_pass(near_pass *pass, rer_error *error)
 {
-    int64_t C = pass->run->C, D = pass->run->D, rows = pass->room, blocks = rer_run_blocks(pass->run);
+    int64_t C = pass->stretch.run->C, D = pass->stretch.run->D, rows = pass->room,
+            blocks = rer_run_blocks(pass->stretch.run);
     rer_room rooms[] = {
         RER_ROOM(pass->round_of, C),
         RER_ROOM(pass->found, pass->rounds * blocks),
-        RER_ROOM(pass->ask_start, C + 1),
-        RER_UNSET(pass->asked, pass->near->count * pass->near->slots),
-        RER_UNSET(pass->bar, pass->near->count * pass->near->slots),
+        RER_ROOM(pass->stretch.ask_start, C + 1),
+        RER_UNSET(pass->stretch.asked, pass->stretch.near->count * pass->stretch.near->slots),
+        RER_UNSET(pass->stretch.bar, pass->stretch.near->count * pass->stretch.near->slots),
         RER_ROOM(pass->begin, blocks + 1),
-        RER_UNSET(pass->x, rows * D),
-        RER_ROOM(pass->row, rows),
-        RER_ROOM(pass->doubted, rows),
-        RER_ROOM(pass->code, rows),
-        RER_ROOM(pass->start, C + 1),
-        RER_ROOM(pass->order, rows),
+        RER_UNSET(pass->stretch.x, rows * D),
+        RER_ROOM(pass->stretch.row, rows),
+        RER_ROOM(pass->stretch.doubted, rows),
+        RER_ROOM(pass->stretch.code, rows),
+        RER_ROOM(pass->stretch.start, C + 1),
+        RER_ROOM(pass->stretch.order, rows),
     };
     return rer_allocate_all(rooms, RER_COUNT(rooms), "rows to compare with", error);
 }
@@ -452,28 +189,28 @@ static rer_status allocate_pass(near_pass *pass, rer_error *error)
 /* As many as let a stretch have enough rows of its classes. */
 static int64_t rounds_of(const near_pass *pass)
 {
-    int64_t C = pass->run->C, stretches = (pass->run->N + pass->room - 1) / pass->room;
+    int64_t C = pass->stretch.run->C, stretches = (pass->stretch.run->N + pass->room - 1) / pass->room;
     int64_t rows = pass->at_hand ? AT_ONCE_ALONE : AT_ONCE, enough = (C * rows + pass->room - 1) / pass->room;
     return rer_max(1, rer_min(rer_min(stretches, C), enough));
 }
 
 static rer_status count_witnesses(near_pass *pass, rer_error *error)
 {
-    int64_t C = pass->run->C;
+    int64_t C = pass->stretch.run->C;
     for (int64_t c = 0; c < C; c++)
         pass->round_of[c] = (int32_t)(c * pass->rounds / C);
     rer_job job = {.stage = "looking again",
                    .from = .8,
                    .to = .8,
-                   .items = rer_run_blocks(pass->run),
+                   .items = rer_run_blocks(pass->stretch.run),
                    .work = count_block,
                    .context = pass};
-    return rer_pool_run(pass->run->pool, &job, error);
+    return rer_pool_run(pass->stretch.run->pool, &job, error);
 }
 
 static rer_status search_rounds(near_pass *pass, rer_error *error)
 {
-    int64_t all = rer_run_blocks(pass->run);
+    int64_t all = rer_run_blocks(pass->stretch.run);
     double span = .15 / (double)(all * pass->rounds);
     rer_status status = count_witnesses(pass, error);
     for (pass->round = 0; status == RER_OK && pass->round < pass->rounds; pass->round++) {
@@ -491,21 +228,24 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
     int64_t all = rer_run_blocks(run), block = RER_BLOCK * run->D * (int64_t)sizeof(float);
     int64_t fit = rer_max(STRETCH_LEAST, rer_min(STRETCH_MOST, all * block / 4)) / block;
     int64_t room = rer_min(all, rer_max(1, fit)) * RER_BLOCK;
-    near_pass pass = {
-        .near = near, .witnesses = witnesses, .run = run, .room = room, .at_hand = rer_dataset_is_at_hand(run->data)};
+    near_pass pass = {.stretch = {.near = near, .run = run},
+                      .witnesses = witnesses,
+                      .room = room,
+                      .at_hand = rer_dataset_is_at_hand(run->data)};
     pass.rounds = rounds_of(&pass);
     rer_status status = allocate_pass(&pass, error);
     if (status == RER_OK)
-        status = rer_coarse_make(&pass.coarse, near->x, near->count, run->D, pass.room, run, .8, error);
+        status = rer_coarse_make(&pass.stretch.coarse, near->x, near->count, run->D, pass.room, run, .8, error);
     if (status == RER_OK)
-        rer_near_list_asked(pass.ask_start, pass.asked, near, run->C);
+        rer_near_list_asked(pass.stretch.ask_start, pass.stretch.asked, near, run->C);
     for (int64_t i = 0; status == RER_OK && i < near->count * near->slots; i++)
-        pass.bar[i] = -INFINITY;
+        pass.stretch.bar[i] = -INFINITY;
     if (status == RER_OK)
         status = search_rounds(&pass, error);
-    RER_FREE_ALL(pass.round_of, pass.found, pass.ask_start, pass.asked, pass.bar, pass.begin, pass.x, pass.row,
-                 pass.doubted, pass.code, pass.start, pass.order, pass.items);
-    rer_coarse_free(&pass.coarse);
+    RER_FREE_ALL(pass.round_of, pass.found, pass.stretch.ask_start, pass.stretch.asked, pass.stretch.bar, pass.begin,
+                 pass.stretch.x, pass.stretch.row, pass.stretch.doubted, pass.stretch.code, pass.stretch.start,
+                 pass.stretch.order, pass.stretch.items);
+    rer_coarse_free(&pass.stretch.coarse);
     return status;
 }
 
@@ -543,7 +283,7 @@ void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trust
             (void)rer_keep_nearest(near->list + i * RER_NEAR_KEPT, RER_NEAR_KEPT, RER_NEAR_KEPT,
                                    list[i * RER_NEAR_KEPT + j]);
         for (int j = 0; j < RER_NEAR; j++)
-            keep_distance(near->trusted + i * RER_NEAR, trusted[i * RER_NEAR + j]);
+            rer_near_keep(near->trusted + i * RER_NEAR, trusted[i * RER_NEAR + j]);
     }
 }
 

@@ -43,5 +43,15 @@ rer_status rer_near_here(rer_near *near, const rer_witnesses *witnesses, const r
  * begin; and whether a row may be near. */
 void rer_near_list_asked(int64_t *start, int64_t *asked, const rer_near *near, int32_t C);
 bool rer_near_is_witness(const rer_witnesses *witnesses, const rer_run *run, int64_t row);
+/* Keeps a squared distance in a list [RER_NEAR], nearest first. */
+static inline void rer_near_keep(float *list, float distance)
+{
+    int at = RER_NEAR - 1;
+    if (!(distance < list[at]))
+        return;
+    for (; at > 0 && distance < list[at - 1]; at--)
+        list[at] = list[at - 1];
+    list[at] = distance;
+}
 /* Takes what was found elsewhere in. */
 void rer_near_merge(rer_near *near, const rer_neighbor *list, const float *trusted);

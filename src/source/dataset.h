@@ -37,6 +37,9 @@ struct rer_dataset {
     char *opened;           /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
 
+/* Sets everything that follows from the opened features. */
+rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, rer_error *error);
+
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
 rer_status rer_dataset_check(const rer_dataset *data, rer_error *error);
 /* The same, and that it has labels. */

@@ -1,205 +1,15 @@
-/* The kernels of a noise channel for every instruction set, and the odds made from them, against the formulas of
- * channel/channel.c written out plainly in double. */
+/* The odds that a channel makes of a row, for every instruction set, against its formulas written out plainly. */
 #include "channel/channel.h"
-
-#include "every_kernel.h"
 #include "made_data.h"
+#include "plain_channel.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
-
-#define MOST 130
-#define DRAWS 60
-
-static const int32_t sizes[] = {2, 3, 10, 17, 100};
-#define SIZES (int)(sizeof sizes / sizeof *sizes)
-
-/* A row and its channel, in double. */
-typedef struct plain_row {
-    int32_t n, code;
-    double z[MOST];
-    double rate[MOST]; /* A_kc of its label, from each class; its own: the label is right */
-    double lambda, blur, likeness;
-} plain_row;
-
-typedef struct plain_parts {
-    double p[MOST], b[MOST], G, q, right; /* right: P(c and right) */
-} plain_parts;
-
-/* 1 - p_k as a sum, so that nothing cancels. */
-static double without(const double *p, int32_t n, int32_t k)
-{
-    double sum = 0;
-    for (int32_t j = 0; j < n; j++)
-        sum += j != k ? p[j] : 0;
-    return sum;
-}
-
-static void soften(double *p, const double *z, double factor, int32_t n)
-{
-    double top = -INFINITY, sum = 0;
-    for (int32_t k = 0; k < n; k++)
-        top = fmax(top, factor * z[k]);
-    for (int32_t k = 0; k < n; k++)
-        sum += p[k] = exp(factor * z[k] - top);
-    for (int32_t k = 0; k < n; k++)
-        p[k] /= sum;
-}
-
-static plain_parts plain(const plain_row *row)
-{
-    plain_parts parts = {.G = 0};
-    double flow = 0, e = row->blur, v = row->likeness;
-    int32_t c = row->code;
-    soften(parts.p, row->z, 1, row->n);
-    soften(parts.b, row->z, row->lambda, row->n);
-    for (int32_t k = 0; k < row->n; k++) {
-        flow += parts.p[k] * row->rate[k];
-        if (k != c)
-            parts.G += parts.p[k] / without(parts.p, row->n, k);
-    }
-    parts.q = e * parts.b[c] + (1 - e) * (v * parts.p[c] * parts.G + (1 - v) * flow);
-    parts.right = parts.p[c] * (e * parts.b[c] + (1 - e) * (1 - v) * row->rate[c]);
-    return parts;
-}
-
-static double log_q(const plain_row *row)
-{
-    return log(plain(row).q);
-}
-
-/* spread: how far the scores of a row are apart. best: whether the label is its best class. */
-static plain_row draw_row(int32_t n, double spread, bool best, bool rates, uint64_t *seed)
-{
-    plain_row row = {.n = n,
-                     .lambda = .02 + .48 * made_uniform(seed),
-                     .blur = .01 + .3 * made_uniform(seed),
-                     .likeness = .01 + .3 * made_uniform(seed)};
-    int32_t top = 0, other;
-    for (int32_t k = 0; k < n; k++) {
-        row.z[k] = (double)(float)(5 + spread * made_normal(seed)); /* as the kernels get it */
-        top = row.z[k] > row.z[top] ? k : top;
-    }
-    do
-        other = (int32_t)(n * made_uniform(seed));
-    while (other == top);
-    row.code = best ? top : other;
-    double uniform = .05 / (n - 1);
-    for (int32_t k = 0; k < n; k++)
-        row.rate[k] = (double)(float)(rates ? uniform + .3 * made_uniform(seed) * (made_uniform(seed) < .3) : uniform);
-    row.rate[row.code] = (double)(float)(.6 + .3 * made_uniform(seed));
-    return row;
-}
-
-static rer_channel_row kernel_row(const plain_row *row, const float *rates)
-{
-    return (rer_channel_row){.rates = rates,
-                             .uniform = row->rate[row->code == 0 ? 1 : 0],
-                             .right = row->rate[row->code],
-                             .sharpness = row->lambda,
-                             .blur = row->blur,
-                             .likeness = row->likeness,
-                             .code = row->code};
-}
-
-static void to_floats(float *out, const double *in, int32_t n)
-{
-    for (int32_t k = 0; k < n; k++)
-        out[k] = (float)in[k];
-}
-
-/* Central difference of log q; *at is moved and put back. */
-static double difference(plain_row *row, double *at, double step)
-{
-    double middle = *at;
-    *at = middle + step;
-    double above = log_q(row);
-    *at = middle - step;
-    double below = log_q(row);
-    *at = middle;
-    return (above - below) / (2 * step);
-}
-
-/* Scale: what the numbers were summed from; floats hold 1e-7 of that. */
-static void assert_close(const char *what, const char *kernels, int32_t n, double got, double want, double scale)
-{
-    if (!(fabs(got - want) <= 2e-5 * (scale + fabs(want))))
-        fail_msg("%s (%s, %d classes): %.9g instead of %.9g", what, kernels, (int)n, got, want);
-}
-
-static void check_gradient(plain_row *row, const rer_kernels *kernels, bool with_rates)
-{
-    float z[MOST], room[MOST], rates[MOST];
-    rer_channel_slope slope;
-    int32_t n = row->n;
-    to_floats(z, row->z, n);
-    to_floats(rates, row->rate, n);
-    rates[row->code] = -7; /* the label's own rate is not read from there */
-    rer_channel_row as_row = kernel_row(row, with_rates ? rates : NULL);
-    double value = kernels->channel->gradient(&slope, z, room, &as_row, n);
-    assert_close("log q", kernels->name, n, value, log_q(row), .1);
-    for (int32_t k = 0; k < n; k++)
-        assert_close("slope of a score", kernels->name, n, (double)z[k], difference(row, &row->z[k], 1e-4), .2);
-    /* Shares are moved by little: q may be as small as they are. */
-    assert_close("slope of lambda", kernels->name, n, slope.sharpness, difference(row, &row->lambda, 1e-5), 1);
-    assert_close("slope of e", kernels->name, n, slope.blur, difference(row, &row->blur, 1e-6), 1);
-    assert_close("slope of v", kernels->name, n, slope.likeness, difference(row, &row->likeness, 1e-6), 1);
-}
-
-/* Scores from close together to so far apart that the best class has nearly everything. */
-static void for_each_row(void (*check)(plain_row *row, const rer_kernels *kernels, bool with_rates))
-{
-    const rer_kernels *list[MOST_KERNELS];
-    int count = list_kernels(list);
-    uint64_t seed = 1;
-    for (int table = 0; table < count; table++)
-        for (int size = 0; size < SIZES; size++)
-            for (int draw = 0; draw < DRAWS; draw++) {
-                bool best = draw % 2 == 0, with_rates = draw % 4 < 2;
-                plain_row row = draw_row(sizes[size],
-                                         draw % 3 == 0   ? .5
-                                         : draw % 3 == 1 ? 3
-                                                         : 12,
-                                         best, with_rates, &seed);
-                check(&row, list[table], with_rates);
-            }
-}
-
-static void test_gradient(void **state)
-{
-    (void)state;
-    for_each_row(check_gradient);
-}
-
-/* P(true class k, clearly seen | label). */
-static void check_flows(plain_row *row, const rer_kernels *kernels, bool with_rates)
-{
-    float z[MOST], room[MOST], rates[MOST];
-    to_floats(z, row->z, row->n);
-    to_floats(rates, row->rate, row->n);
-    rates[row->code] = -7;
-    rer_channel_row as_row = kernel_row(row, with_rates ? rates : NULL);
-    plain_parts parts = plain(row);
-    double value = kernels->channel->flows(z, room, &as_row, row->n);
-    assert_close("log q", kernels->name, row->n, value, log(parts.q), .1);
-    for (int32_t k = 0; k < row->n; k++) {
-        double want = (1 - row->blur) * (1 - row->likeness) * parts.p[k] * row->rate[k] / parts.q;
-        assert_close("share of a class", kernels->name, row->n, (double)z[k], want, .01);
-    }
-}
-
-static void test_flows(void **state)
-{
-    (void)state;
-    for_each_row(check_flows);
-}
 
 /* ---- odds that a label is wrong ---------------------------------------------------------------- */
 
@@ -348,55 +158,6 @@ static void test_others(void **state)
 {
     (void)state;
     for_each_row(check_others);
-}
-
-/* The kernels alone: sums and odds of a row, with a class that is not there. */
-static void test_sums(void **state)
-{
-    (void)state;
-    const rer_kernels *list[MOST_KERNELS];
-    int count = list_kernels(list);
-    uint64_t seed = 3;
-    for (int table = 0; table < count; table++)
-        for (int size = 0; size < SIZES; size++)
-            for (int draw = 0; draw < DRAWS; draw++) {
-                int32_t n = sizes[size], best = -1;
-                float z[MOST], e[MOST], rates[MOST];
-                double rest = 0, blurred = 0, flow = 0, odds = 0, lambda = .5 * made_uniform(&seed);
-                for (int32_t k = 0; k < n; k++) {
-                    z[k] = (float)((draw % 3 == 0 ? .5 : draw % 3 == 1 ? 3 : 25) * made_normal(&seed));
-                    rates[k] = (float)made_uniform(&seed);
-                }
-                if (n > 2)
-                    z[n / 2] = -INFINITY;
-                for (int32_t k = 0; k < n; k++)
-                    best = best < 0 || z[k] > z[best] ? k : best;
-                for (int32_t k = 0; k < n; k++) {
-                    double below = (double)z[k] - (double)z[best];
-                    rest += k != best ? exp(below) : 0;
-                    blurred += exp(lambda * below);
-                    flow += (double)rates[k] * exp(below);
-                }
-                double total = 1.5 + rest;
-                for (int32_t k = 0; k < n; k++)
-                    if (k != best) {
-                        double own = exp((double)z[k] - (double)z[best]);
-                        odds += own / (total - own);
-                    }
-                rer_channel_sums sums;
-                memcpy(e, z, sizeof z);
-                list[table]->channel->sums(&sums, e, rates, lambda, n);
-                assert_int_equal(sums.best, best);
-                assert_true(sums.top == z[best]);
-                assert_close("rest", list[table]->name, n, sums.rest, rest, 1e-30);
-                assert_close("blurred", list[table]->name, n, sums.blurred, blurred, 0);
-                assert_close("flow", list[table]->name, n, sums.flow, flow, 0);
-                double got = list[table]->channel->odds(e, total, sums.best, n);
-                assert_close("odds", list[table]->name, n, got, odds, .01);
-                memcpy(e, z, sizeof z);
-                list[table]->channel->sums(&sums, e, NULL, lambda, n);
-                assert_true(sums.flow == 0);
-            }
 }
 
 /* Classes in two tiles: the same odds as all at once. Likeness and rates need whole rows. */
@@ -552,74 +313,15 @@ static void test_right_beyond_the_edge(void **state)
     }
 }
 
-/* ---- products ---------------------------------------------------------------------------------- */
-
-/* Against sums in double; and a pair has the same bits whatever rows it is multiplied beside. */
-static void test_products(void **state)
-{
-    (void)state;
-    static const int64_t lengths[] = {1, 3, 7, 8, 15, 16, 17, 64, 100, 513};
-    static float x[8][600];
-    const rer_kernels *list[MOST_KERNELS];
-    int count = list_kernels(list);
-    uint64_t seed = 10;
-    for (int i = 0; i < 8; i++)
-        for (int j = 0; j < 600; j++)
-            x[i][j] = (float)made_normal(&seed);
-    for (int table = 0; table < count; table++)
-        for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
-            int64_t n = lengths[l];
-            float bits[8][8] = {{0}};
-            for (int draw = 0; draw < 40; draw++) {
-                const float *a[4], *b[4];
-                int from[8];
-                float out[16];
-                for (int i = 0; i < 4; i++) { /* the first draws have every pair, the others any, some twice */
-                    from[i] = draw < 4 ? draw / 2 * 4 + i : (int)(8 * made_uniform(&seed));
-                    from[4 + i] = draw < 4 ? draw % 2 * 4 + i : (int)(8 * made_uniform(&seed));
-                    a[i] = x[from[i]] + 1; /* rows lie anywhere */
-                    b[i] = x[from[4 + i]] + 2;
-                }
-                list[table]->channel->products(out, a, b, n);
-                for (int i = 0; i < 4; i++) {
-                    float row[4];
-                    list[table]->channel->row_products(row, a[i], b, n);
-                    assert_memory_equal(row, out + 4 * i, sizeof row);
-                }
-                for (int i = 0; i < 4; i++)
-                    for (int k = 0; k < 4; k++) {
-                        float *known = &bits[from[i]][from[4 + k]];
-                        double sum = 0, size = 0;
-                        for (int64_t j = 0; j < n; j++) {
-                            double term = (double)a[i][j] * (double)b[k][j];
-                            sum += term;
-                            size += fabs(term);
-                        }
-                        if (!(fabs((double)out[4 * i + k] - sum) <= 1e-6 * size))
-                            fail_msg("%s: a product of %d is %.9g instead of %.9g", list[table]->name, (int)n,
-                                     (double)out[4 * i + k], sum);
-                        if (draw < 4)
-                            *known = out[4 * i + k];
-                        else
-                            assert_memory_equal(known, &out[4 * i + k], sizeof *known);
-                    }
-            }
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_flows),
         cmocka_unit_test(test_wrong),
         cmocka_unit_test(test_others),
-        cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_label_alone_in_a_tile),
         cmocka_unit_test(test_right),
         cmocka_unit_test(test_edge),
-        cmocka_unit_test(test_products),
         cmocka_unit_test(test_right_beyond_the_edge),
     };
     return cmocka_run_group_tests_name("channel.channel", tests, NULL, NULL);

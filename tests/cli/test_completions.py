@@ -144,4 +144,4 @@ class Completions(CliCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # says what was left out

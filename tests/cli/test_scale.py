@@ -124,13 +124,14 @@ class Scale(CliCase):
         self.assert_points(found, [measures(subset_errors(Z, y, places(y, 0) < n, .3), y) for n in (3, 8, 20)])
 
     def test_more_classes_than_pairs_are_kept_of(self):
-        X, y = self.gaussians(C=2100, D=3, n=4, seed=3)
+        C = 2060
+        X, y = self.gaussians(C=C, D=3, n=4, seed=3)
         found = self.scale(X, y, "--sizes", "2,3", "--repeats", "1", "--normalize", "unit")
         Z, expected = prepared(X, "unit"), []
         for n in (2, 3):
             member = places(y, 0) < n
-            errors = np.empty((len(y), 2100))
-            for c in range(2100):
+            errors = np.empty((len(y), C))
+            for c in range(C):
                 rows = member & (y == c)
                 errors[:, c] = np.linalg.norm(Z - Z[rows].mean(0), axis=1)
                 errors[rows, c] *= n / (n - 1)

@@ -149,6 +149,7 @@ class Signals(CliCase):
             self.assert_whole()
             rows = self.summary()["n_samples"]
             self.assertIn(rows, (60, 300))
+            seconds *= 1.25 if rows == 60 else .8  # other work on the machine comes and goes
             self.assertEqual("details.json" in self.contents(), rows == 60)
             seen.add(rows)
             for name in glob.glob(self.path(".out.*")):

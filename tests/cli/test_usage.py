@@ -100,4 +100,4 @@ class Usage(CliCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # says what was left out

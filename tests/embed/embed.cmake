@@ -13,8 +13,10 @@ add_test(NAME embed.pictures COMMAND ${RER_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR
                                      $<TARGET_FILE:prepare_pictures>)
 # Models made on the spot, by way of OpenVINO, against onnxruntime: packages that only make test-all installs.
 set(RER_EMBED_PYTHON ${RER_PYTHON} CACHE STRING "Python interpreter with openvino, onnx, onnxruntime, pillow and numpy")
-add_test(NAME embed.models COMMAND ${RER_EMBED_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_models.py)
-set_tests_properties(embed.models PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")
+foreach(name models text_models)
+    add_test(NAME embed.${name} COMMAND ${RER_EMBED_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/embed/test_${name}.py)
+    set_tests_properties(embed.${name} PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")
+endforeach()
 # The same against transformers and torch, with weights of random numbers and trained ones.
 add_test(NAME embed.transformers COMMAND ${CMAKE_CURRENT_LIST_DIR}/embed/transformers.sh ${PROJECT_BINARY_DIR})
 set_tests_properties(embed.transformers PROPERTIES LABELS "slow;once" ENVIRONMENT "RER_COMMAND=$<TARGET_FILE:rer_command>")

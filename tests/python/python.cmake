@@ -7,12 +7,12 @@ if(NOT RER_SANITIZE)
     file(GLOB python_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.py)
     foreach(path ${python_tests})
         string(REGEX REPLACE ".*/test_(.*)\\.py$" "python.\\1" name ${path})
-        add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider
+        add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -rs -p no:cacheprovider
                                       -m "not slow" ${path})
         set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED python_package LABELS once ENVIRONMENT
             "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
     endforeach()
-    add_test(NAME python.slow COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -p no:cacheprovider -m slow
+    add_test(NAME python.slow COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -rs -p no:cacheprovider -m slow
                                       ${CMAKE_CURRENT_LIST_DIR})
     set_tests_properties(python.slow PROPERTIES FIXTURES_REQUIRED python_package LABELS "once;slow" ENVIRONMENT
         "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")

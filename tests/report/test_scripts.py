@@ -80,4 +80,4 @@ class Scripts(unittest.TestCase):
 if __name__ == "__main__":
     if not SCRIPTS:
         sys.exit(1)
-    unittest.main()
+    unittest.main(verbosity=2)  # says what was left out

@@ -14,16 +14,12 @@
 #define CLIP 4.0
 #define PULSE 32 /* steps between looks at whether to stop */
 
-void rer_shuffle(int32_t *order, int64_t n, int64_t seed, int purpose, uint64_t key)
+/* order [n]: a random permutation of 0..n-1. */
+static void permute(int64_t *order, int64_t n, int64_t seed, rer_purpose purpose, uint64_t key)
 {
     for (int64_t i = 0; i < n; i++)
-        order[i] = (int32_t)i;
-    for (int64_t i = n - 1; i > 0; i--) { /* Fisher and Yates */
-        int64_t j = (int64_t)(rer_random_uniform(seed, (rer_purpose)purpose, key, (uint64_t)i) * (double)(i + 1));
-        int32_t kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
+        order[i] = i;
+    rer_random_shuffle(order, n, seed, purpose, key);
 }
 
 /* Everything that a training owns. */
@@ -33,14 +29,15 @@ typedef struct trainee {
     uint64_t key;
     int32_t *head, *tail; /* [draws] in the order they are drawn */
     int64_t draws;
-    rer_adam adam;                 /* its w is the caller's */
-    float *g;                      /* [parameters] */
-    float *batch;                  /* [2B, D]: `distinct` rows of it */
-    int64_t steps, distinct;       /* batches filled so far; different rows of the last one */
-    int32_t *rows;                 /* [2B]: where a draw's row is in the batch */
-    int32_t *place;                /* [n]: where each row of the class is, if ... */
-    int64_t *met;                  /* [n]: ... this is `steps` */
-    int32_t *shuffled, *negatives; /* [RER_NEGATIVES B] */
+    rer_adam adam;           /* its w is the caller's */
+    float *g;                /* [parameters] */
+    float *batch;            /* [2B, D]: `distinct` rows of it */
+    int64_t steps, distinct; /* batches filled so far; different rows of the last one */
+    int32_t *rows;           /* [2B]: where a draw's row is in the batch */
+    int32_t *place;          /* [n]: where each row of the class is, if ... */
+    int64_t *met;            /* [n]: ... this is `steps` */
+    int64_t *shuffled;       /* [RER_NEGATIVES B] */
+    int32_t *negatives;      /* [RER_NEGATIVES B] */
     void *scratch;
     int64_t scratch_bytes;
 } trainee;
@@ -48,12 +45,12 @@ typedef struct trainee {
 /* Draws in random order; a class without edges is drawn row by row, each with itself. */
 static rer_status list_draws(trainee *self, const rer_graph *graph, int64_t n, rer_error *error)
 {
-    int32_t *order = NULL;
+    int64_t *order = NULL;
     int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
     rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(self->head, count), RER_ROOM(self->tail, count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error);
     if (status == RER_OK) {
-        rer_shuffle(order, count, self->training->seed, RER_RANDOM_EDGES, self->key);
+        permute(order, count, self->training->seed, RER_RANDOM_EDGES, self->key);
         for (int64_t e = 0; e < graph->count; e++)
             for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
                 self->head[order[used]] = graph->edges[e].head;
@@ -102,10 +99,10 @@ static void fill_batch(trainee *self, int64_t step)
         self->rows[p] = place_row(self, self->head[(step * B + p) % self->draws]);
     for (int64_t p = 0; p < B; p++)
         self->rows[B + p] = place_row(self, self->tail[(step * B + p) % self->draws]);
-    rer_shuffle(self->shuffled, RER_NEGATIVES * B, self->training->seed, RER_RANDOM_NEGATIVES,
-                self->key << 32 | (uint64_t)step);
+    permute(self->shuffled, RER_NEGATIVES * B, self->training->seed, RER_RANDOM_NEGATIVES,
+            self->key << 32 | (uint64_t)step);
     for (int64_t n = 0; n < RER_NEGATIVES * B; n++)
-        self->negatives[n] = self->shuffled[n] / RER_NEGATIVES;
+        self->negatives[n] = (int32_t)(self->shuffled[n] / RER_NEGATIVES);
 }
 
 void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training, const rer_kernels *kernels)

@@ -33,6 +33,3 @@ typedef struct rer_adam {
 
 /* One step along the gradient g [parameters], which the L2 term joins here; entries clipped to +-4. */
 void rer_adam_step(rer_adam *adam, const float *g, const rer_training *training, const rer_kernels *kernels);
-
-/* order [n]: a random permutation of 0..n-1. */
-void rer_shuffle(int32_t *order, int64_t n, int64_t seed, int purpose, uint64_t key);

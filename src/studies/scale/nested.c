@@ -30,7 +30,7 @@ typedef struct subset_pass {
     rer_nested_sums *sums;
 } subset_pass;
 
-void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C)
+static void add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C)
 {
     if (isnan(row->own))
         return;
@@ -279,7 +279,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
         for (int64_t first = 0; first < pass->C; first += pass->tile)
             score_tile(pass, &block, terms, parts, s, (int32_t)first);
         for (int64_t i = 0; i < block.count; i++)
-            rer_nested_sums_add_row(&parts->sums[s], &parts->errors[i], (int32_t)pass->C);
+            add_row(&parts->sums[s], &parts->errors[i], (int32_t)pass->C);
     }
     return RER_OK;
 }

@@ -23,5 +23,3 @@ typedef struct rer_nested_sums {
  * subset, of its class mean. sums [count]. */
 rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, const rer_model *whole, const rer_run *run,
                             rer_error *error);
-
-void rer_nested_sums_add_row(rer_nested_sums *sums, const rer_row_errors *row, int32_t C);
