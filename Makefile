@@ -76,7 +76,7 @@ wheel:
 
 wheel-aarch64:
 	@scripts/install-packages.sh build test aarch64
-	@scripts/venv.sh $(BUILD)/venv-package scripts/requirements-package.txt
+	@tests/python/install.sh $(abspath $(BUILD))/venv-package $(abspath $(BUILD))
 	@tests/python/aarch64.sh $(abspath $(BUILD))/venv-package $(abspath $(BUILD))
 
 notebook:

@@ -59,7 +59,7 @@ def run_all(command, data, out, only):
             print("%s: there already" % name, flush=True)
             continue
         print("%s: running" % name, flush=True)
-        done = subprocess.run([command, "bench", *arguments, "--out", str(folder), "--quiet"])
+        done = subprocess.run([command, "bench", *arguments, "--detectors", "all", "--out", str(folder), "--quiet"])
         if done.returncode:
             sys.exit("%s: rer bench ended with status %d" % (name, done.returncode))
 

@@ -95,7 +95,7 @@ static const file_option file_options[] = {
      offsetof(cli_arguments, human)},
     {{"human", "FILE...", "none", "files of labels with people's mistakes, where y is right", false, "rer bench"},
      offsetof(cli_arguments, humans)},
-    {{"detectors", "NAME,NAME,...", "all", "which ones to compare", false, "rer bench"},
+    {{"detectors", "NAME,NAME,...", "usual", "which ones to compare; all: each variant too", false, "rer bench"},
      offsetof(cli_arguments, detectors)},
     {{"open", "", "off", "open it in the browser", true, "rer review"}, offsetof(cli_arguments, open)},
     {{"reviewer", "NAME", "your login", "whose decisions these are", false, "rer review"},

@@ -287,7 +287,7 @@ typedef struct rer_bench_labels {
 
 typedef struct rer_bench_settings {
     size_t size;                   /* sizeof(rer_bench_settings) */
-    const char *detectors;         /* names with commas between; NULL: all that need nothing else */
+    const char *detectors;         /* names with commas between, or "all"; NULL: the usual ones */
     const rer_bench_labels *human; /* [n_human] */
     int32_t n_human;
 } rer_bench_settings;

@@ -77,6 +77,8 @@ def apply(
     (array([5]), np.str_('owl'))
     """
     settings = option_texts(options, command="apply")
+    if not (isinstance(decisions, Result) or is_path(decisions)):
+        raise TypeError(f"decisions is a {type(decisions).__name__}; give decisions.csv, a folder, or a rer.Result")
     if "auto" not in settings and isinstance(decisions, Result):
         raise TypeError("auto says above which probability the suggestions of an analysis are taken: auto=.9")
     if isinstance(class_names, Mapping) and is_path(y):

@@ -31,6 +31,11 @@ def _from_tensor(value: Any, what: str) -> Array | None:
         return np.asarray(value.float()) if hasattr(value, "float") else None
 
 
+def is_arrow(value: Any) -> bool:
+    """Whether this is a column of pyarrow's."""
+    return hasattr(value, "null_count") and hasattr(value, "type")
+
+
 def arrow_array(column: Any) -> Array:
     """A column of pyarrow's; what is null is NaN or None."""
     import pyarrow as pa
@@ -53,7 +58,7 @@ def as_array(value: Any, what: str = "X") -> Array:
         return np.asarray(value)  # a memmap too: the base class without its attributes
     if hasattr(value, "toarray"):
         raise TypeError(f"{type(value).__name__}: sparse matrices are not supported; give X.toarray()")
-    if hasattr(value, "null_count"):  # pyarrow's; those of lists are a table's business
+    if is_arrow(value):  # those of lists are a table's business
         return arrow_array(value)
     if hasattr(value, "__dlpack_device__"):
         array = _from_tensor(value, what)
@@ -61,7 +66,10 @@ def as_array(value: Any, what: str = "X") -> Array:
             return array
     if hasattr(value, "to_numpy"):
         return np.asarray(value.to_numpy())
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{what}: its rows differ in length: {error}") from None
 
 
 def _native(array: Array) -> Array:
@@ -190,6 +198,8 @@ def label_array(value: Any, what: str = "y") -> tuple[Array, LabelKind]:
     if hasattr(value, "categories") and hasattr(value, "codes"):  # pandas.Categorical
         value = np.asarray(value)
     array = as_array(value, what)
+    if array.dtype.kind in "US" and isinstance(value, (list, tuple)) and any(map(_is_missing, value)):
+        array = np.array(value, dtype=object)  # numpy has made texts of them: "nan"
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     kind = array.dtype.kind

@@ -1,5 +1,7 @@
 """cleanlab's functions: from features, from predicted probabilities, or from both."""
 
+import inspect
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ from rer import _rer
 from rer._analyze import analyze
 from rer._arrays import as_array, feature_array, label_array
 from rer._confident import Bools, Codes, Confident, Floats, calibrated, lowest, share_out, to_flag
-from rer._keywords import python_messages
+from rer._keywords import parameters_of, python_messages, suggestion
 from rer._result import Result
 
 _METHODS = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
@@ -65,10 +67,17 @@ def labelled(labels: Any, pred_probs: Any) -> Labelled:
 
 
 def _analyze(labels: Any, pred_probs: Any, features: Any, n_jobs: int | None, options: Any) -> Result:
-    return analyze(features, labels, pred_probs=pred_probs, n_jobs=n_jobs, progress=False, **options)
+    result = analyze(features, labels, pred_probs=pred_probs, n_jobs=n_jobs, progress=False, **options)
+    for note in result.notes:
+        if note.startswith("-1 "):  # cleanlab would refuse such labels
+            warnings.warn(f"labels: {note}", stacklevel=3)
+    return result
 
 
-def _need_evidence(pred_probs: Any, features: Any, options: dict[str, Any]) -> None:
+def _need_evidence(pred_probs: Any, features: Any, options: dict[str, Any], own: Sequence[str] = ()) -> None:
+    for word in options:
+        if word not in parameters_of("analyze"):
+            raise TypeError(f"there is no keyword {word!r}; {suggestion(word, [*own, *parameters_of('analyze')])}")
     if features is None and pred_probs is None:
         raise TypeError("features or pred_probs are needed: find_label_issues(labels, features=X)")
     if features is None and options:
@@ -194,7 +203,7 @@ def find_label_issues(
         raise ValueError(f"filter_by: {filter_by!r} is none of {', '.join(_FILTERS)}")
     if return_indices_ranked_by is not None and return_indices_ranked_by not in _METHODS:
         raise ValueError(f"return_indices_ranked_by: {return_indices_ranked_by!r} is none of {', '.join(_METHODS)}")
-    _need_evidence(pred_probs, features, options)
+    _need_evidence(pred_probs, features, options, [*inspect.signature(find_label_issues).parameters][:-1])
     how = (filter_by, frac_noise, num_to_remove_per_class, min_examples_per_class)
     if features is not None:
         result = _analyze(labels, pred_probs, features, n_jobs, options)
@@ -247,7 +256,7 @@ def get_label_quality_scores(
     """
     if method not in _METHODS:
         raise ValueError(f"method: {method!r} is none of {', '.join(_METHODS)}")
-    _need_evidence(pred_probs, features, options)
+    _need_evidence(pred_probs, features, options, [*inspect.signature(get_label_quality_scores).parameters][:-1])
     if features is None:
         return _scores_of(labelled(labels, pred_probs), method, adjust_pred_probs)
     return _quality(_analyze(labels, pred_probs, features, n_jobs, options), method, pred_probs)

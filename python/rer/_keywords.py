@@ -119,6 +119,7 @@ _ELSEWHERE = {
     "workers": ("n_jobs", "threads"),
     "random_seed": ("random_state", "seed"),
     "rng": ("random_state",),
+    "label": ("y", "label_column"),
     "labels": ("y",),
     "target": ("y",),
     "data": ("X",),
@@ -130,6 +131,11 @@ _ELSEWHERE = {
 
 # The parameters of each function whose options are in the table, in the order that help() shows.
 _parameters: dict[str, list[str]] = {}
+
+
+def parameters_of(function: str) -> list[str]:
+    """Of one that show_keywords has seen, the options too."""
+    return _parameters[function]
 
 
 def suggestion(word: str, names: Sequence[str]) -> str:
@@ -220,6 +226,7 @@ _ATTACHED = {"names": "class_names", "probabilities": "pred_probs", "embeddings"
 _SAID: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     (re.compile(r"\brer analyze --out\b"), "Result.write"),
     (re.compile(r"\brer (analyze|score|scale|bench|compare|apply|noise|embed)\b"), r"rer.\1"),
+    (re.compile(r"--model DIR\b"), "model=..."),
     (re.compile(r"--([a-z][a-z-]*)(?: ([A-Za-z0-9.]*[A-Za-z0-9]))?"), _keyword_of),
     (re.compile(r"^(class|predicted) (names|probabilities|embeddings):"), lambda match: f"{_ATTACHED[match[2]]}:"),
     (re.compile(r"a file of labels, or a label column"), "y, or label_column of a table"),

@@ -4,14 +4,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rer._arrays import Array, LabelKind, class_values
+from rer._arrays import Array, LabelKind, class_values, is_arrow
 
 
 class LabelForm(NamedTuple):
     """What labels were, and what held them."""
 
     kind: LabelKind
-    holder: Literal["list", "numpy", "series", "pandas", "arrow"] = "numpy"
+    holder: Literal["list", "numpy", "series", "pandas", "arrow", "polars"] = "numpy"
     dtype: Any = None  # the holder's
     index: Any = None  # pandas.Index of the rows, of y or else of X
     name: Any = None  # of a Series
@@ -31,6 +31,10 @@ class LabelForm(NamedTuple):
             import pyarrow
 
             return pyarrow.array(labels.tolist(), type=self.dtype)
+        if self.holder == "polars":
+            import polars
+
+            return polars.Series(self.name, labels.tolist(), dtype=self.dtype)
         if self.holder != "numpy":
             import pandas
 
@@ -58,9 +62,11 @@ def _as_numpy(labels: Array, dtype: Any) -> Array:
 
 def form_of(y: Any, kind: LabelKind, index: Any = None) -> LabelForm:
     """The form of labels `y`, of which label_array said `kind`; index: of X, where y has none."""
-    if hasattr(y, "null_count"):  # pyarrow's
+    if is_arrow(y):
         return LabelForm(kind, "arrow", y.type, index)
     dtype = getattr(y, "dtype", None)
+    if hasattr(y, "null_count") and hasattr(y, "to_arrow"):
+        return LabelForm(kind, "polars", dtype, index, y.name)
     if hasattr(y, "index") and hasattr(y, "to_numpy"):  # a Series; of a frame the only column
         y = y.iloc[:, 0] if getattr(y, "ndim", 1) == 2 else y
         return LabelForm(kind, "series", y.dtype, y.index, y.name)

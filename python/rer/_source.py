@@ -12,7 +12,7 @@ from rer import _rer
 from rer._arrays import Array, as_array, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
 from rer._labels import LabelForm, form_of
-from rer._tables import is_table, split_table
+from rer._tables import is_table, names_column, split_table
 
 
 class Source(NamedTuple):
@@ -141,6 +141,11 @@ def _array_of(name: str, value: Any) -> "Array | str":
     return value if isinstance(value, str) else label_array(value, name)[0]
 
 
+def _is_column(X: Any, y: Any) -> bool:
+    """Whether y is no file but the name of a column of the file X."""
+    return os.fspath(X).endswith((".csv", ".tsv", ".txt")) and not os.path.exists(y) and os.path.basename(y) == y and "." not in y
+
+
 def make_dataset(
     X: Any,
     y: Any,
@@ -156,8 +161,12 @@ def make_dataset(
     """
     said = {name: value for name, value in others.items() if value is not None}
     index = None
+    if hasattr(X, "__dask_graph__") and hasattr(X, "columns"):  # a frame; rer.dask leaves it where it is
+        X = X.compute()
+    if is_path(X) and is_path(y) and label_column is None and _is_column(X, y):
+        label_column, y = os.fspath(y), None
     if is_table(X):
-        label_column, y = (y, None) if isinstance(y, str) and label_column is None else (label_column, y)
+        label_column, y = (y, None) if names_column(X, y) and label_column is None else (label_column, y)
         if label_column is not None and y is not None:
             raise TypeError("the labels are given twice: as y and by label_column")
         parts = split_table(X, label_column, vectors, said)
@@ -166,6 +175,8 @@ def make_dataset(
         said.update(parts.columns)
         if parts.class_names is not None:
             said.setdefault("class_names", parts.class_names)
+    elif isinstance(X, Mapping):
+        raise TypeError("X is a dict; give a table of it, as pandas.DataFrame(X)")
     elif vectors is not None:
         raise TypeError("vectors is for tables: pandas, polars, pyarrow, datasets, .parquet")
     with python_messages():

@@ -268,7 +268,7 @@ def bench(
     """Plants mistakes in the labels y, which should be right, and compares detectors on the same features.
 
     human: {name: labels} that people gave, with their mistakes; labels are arrays or paths.
-    detectors: names of those to compare; None: all that need nothing else.
+    detectors: names of those to compare; None: the usual ones; "all": confident learning's slower variants too.
     class_embeddings: a row for each class, in the order of the sorted labels: the zero-shot detector takes part.
     The others are those of rer.analyze; options: see `rer.options("bench")`.
 

@@ -47,6 +47,11 @@ def is_table(value: object) -> bool:
     return any(is_kind(value) for is_kind in kinds) or is_parquet(value)
 
 
+def names_column(table: Any, y: object) -> bool:
+    """Whether `y` is the name of a column, of several levels perhaps, and no labels."""
+    return isinstance(y, str) or (isinstance(y, tuple) and getattr(getattr(table, "columns", None), "nlevels", 1) > 1)
+
+
 def _columns_of(value: Any) -> list[str]:
     if is_parquet(value):
         import pyarrow.parquet
@@ -246,7 +251,7 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, said:
     taken = list(dict.fromkeys([*([] if label_column is None else [label_column]), *named.values()]))
     if _is_pandas(table):
         return _from_pandas(table, label_column, vectors, named, taken)
-    class_names = None
+    class_names = held = None
     if _is_dataset(table):
         if not hasattr(table, "select_columns") or not hasattr(table, "__len__"):
             raise TypeError("the data set has to be there as a whole; a stream has no end that is known")
@@ -258,6 +263,7 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, said:
 
         schema = pyarrow.parquet.read_schema(table)
     else:
+        held = None if label_column is None else table[label_column]
         table = table.to_arrow() if _is_polars(table) else table
         schema = table.schema
     # The features may be what the report shows, too.
@@ -271,7 +277,7 @@ def split_table(table: Any, label_column: str | None, vectors: str | None, said:
         table = table.select_columns(wanted).with_format("arrow")[:]
     return Parts(
         _arrow_features(table, chosen, vectors is not None),
-        None if label_column is None else arrow_array(table.column(label_column)),
+        held if held is not None or label_column is None else arrow_array(table.column(label_column)),
         class_names,
         {name: _named_column(table, name, column) for name, column in named.items()},
     )

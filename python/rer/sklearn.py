@@ -165,7 +165,8 @@ class RerDetector(_Estimator):
     (as in a Pipeline) each is judged by how sure its nearest class is.
 
     After fit, for the rows it was fitted on: `mistakenness_`, `label_score_`, `is_label_issue_`,
-    `suggested_labels_` [N] (the given one where nothing better is suggested); `noise_rate_`, `difficulty_`, `offset_`, `classes_`, `model_`.
+    `suggested_labels_` [N] (the given one where nothing better is suggested); `noise_rate_`, `difficulty_`, `offset_`,
+    `classes_`, `model_`, `notes_`.
 
     >>> import numpy as np
     >>> from rer import RerDetector
@@ -195,6 +196,7 @@ class RerDetector(_Estimator):
             self._spread(X, y, self._rows)
         self.noise_rate_ = result.noise_rate
         self.difficulty_ = result.difficulty
+        self.notes_ = result.notes
         if result.summary["threshold_on"] == "mistakenness":
             self.offset_ = 1 - result.threshold
         else:  # the paper's, on another scale: what it came to here

@@ -38,6 +38,7 @@ typedef struct rer_detector {
     const char *name;
     const char *help;
     bool needs_class_embeddings; /* of the data set */
+    bool rare;                   /* compared only where it is named, or all are */
     rer_classifier classifier;   /* confident learning */
     bool margin;                 /* and its score: margin, else self-confidence */
     rer_prune prune;             /* and how it flags */

@@ -7,11 +7,13 @@
 #include "detect/logistic.h"
 #include "stats/minimize.h"
 
-#define ITERATIONS 1000
+/* Long rows may take 300 to the minimum, but rank wrong labels as well after these: AUROC within .0025 on measured
+ * features of 100 classes. scikit-learn ends after 100 that are not whitened. */
+#define ITERATIONS 40
 #define WHITENED_MOST 4096 /* features; beyond, G is a diagonal */
-/* Where the gradient (with respect to V, whose Hessian is near 1) leaves less than this share of the
- * objective to be gained, and none of its parts (with respect to W) is above the second: done. */
-#define GAIN_LEFT 1e-8
+/* Where the gradient (with respect to V, whose Hessian is near the mean of 1 - p, p of a row's label) leaves less than
+ * this share of the objective to be gained, and none of its parts (with respect to W) is above the second: done. */
+#define GAIN_LEFT 2e-7
 #define GRADIENT_LEFT 1e-4
 
 typedef struct training {
@@ -30,6 +32,7 @@ typedef struct training {
     double *sum;       /* [A, C, D] of the gradient */
     double *bias_sum;  /* [A, C] */
     double *loss;      /* [A] */
+    double *missing;   /* [A] sum of 1 - p of the labels */
     int32_t *in_folds; /* [folds] place of a fold among those wanted, or -1 */
 } training;
 
@@ -147,7 +150,7 @@ static rer_status prepare_problem(void *context, int64_t item, void *scratch, re
     set_weights(t->w + item * C * D, t->bias + item * C, t, problem->index, problem->at, problem->gradient);
     memset(t->sum + item * C * D, 0, (size_t)(C * D) * sizeof *t->sum);
     memset(t->bias_sum + item * C, 0, (size_t)C * sizeof *t->bias_sum);
-    t->loss[item] = 0;
+    t->loss[item] = t->missing[item] = 0;
     return RER_OK;
 }
 
@@ -158,6 +161,7 @@ typedef struct block_part {
     float *gradient;  /* [A', C, D] */
     double *bias_sum; /* [A', C] */
     double *loss;     /* [A'] */
+    double *missing;  /* [A'] */
     rer_scratch rows;
 } block_part;
 
@@ -170,6 +174,7 @@ static block_part lay_out_part(const training *t, int32_t others, rer_scratch *s
     part.gradient = rer_take(scratch, others * C * t->run->D, sizeof *part.gradient);
     part.bias_sum = rer_take(scratch, others * C, sizeof *part.bias_sum);
     part.loss = rer_take(scratch, others, sizeof *part.loss);
+    part.missing = rer_take(scratch, others, sizeof *part.missing);
     part.rows = rer_features_take(&t->model->features, t->model->block_rows, scratch);
     return part;
 }
@@ -187,6 +192,7 @@ static void make_residuals(block_part *part, const training *t, const rer_fold_b
             float score = z[label] + bias[label]; /* rounded as softmax does: the loss is a small difference */
             part->loss[a] += run->kernels->softmax(z, bias, C) - (double)score;
             z[label] -= 1;
+            part->missing[a] -= (double)z[label];
             run->kernels->add_block(part->bias_sum + a * C, z, C);
         }
     }
@@ -211,6 +217,7 @@ static rer_status pass_block(void *context, int64_t item, void *memory, rer_erro
     int64_t stride = others * C;
     memset(part->bias_sum, 0, (size_t)stride * sizeof *part->bias_sum);
     memset(part->loss, 0, (size_t)others * sizeof *part->loss);
+    memset(part->missing, 0, (size_t)others * sizeof *part->missing);
     if (below > 0)
         rer_multiply_f32(part->z, stride, x, t->w, block->count, below * C, D);
     if (below < others)
@@ -234,6 +241,7 @@ static rer_status commit_block(void *context, int64_t item, void *scratch, rer_e
         for (int64_t c = 0; c < C; c++)
             t->bias_sum[to * C + c] += part->bias_sum[a * C + c];
         t->loss[to] += part->loss[a];
+        t->missing[to] += part->missing[a];
     }
     return RER_OK;
 }
@@ -279,8 +287,9 @@ static rer_status finish_problem(void *context, int64_t item, void *scratch, rer
     for (int64_t i = 0; i < problem->n; i++)
         length += gradient[i] * gradient[i];
     problem->value = t->loss[item] / n + penalty / 2 * squares;
-    problem->converged = largest <= GRADIENT_LEFT && length <= GAIN_LEFT * problem->value;
-    note_excess(t, problem, fmax(largest / GRADIENT_LEFT, sqrt(length / (GAIN_LEFT * problem->value))));
+    double enough = GAIN_LEFT * problem->value * t->missing[item] / n;
+    problem->converged = largest <= GRADIENT_LEFT && length <= enough;
+    note_excess(t, problem, fmax(largest / GRADIENT_LEFT, sqrt(length / enough)));
     return RER_OK;
 }
 
@@ -324,8 +333,13 @@ static rer_status allocate_training(training *t, rer_problem *problems, int32_t 
     if (!rer_product(C, D + 1, &weights) || weights > INT64_MAX / 64 / A)
         return rer_fail(error, RER_SYSTEM, "%lld classes of %lld features are too many weights", (long long)C,
                         (long long)D);
-    rer_room rooms[] = {RER_ROOM(model->weights, A * C * D), RER_ROOM(model->bias, A * C), RER_ROOM(t->sum, A * C * D),
-                        RER_ROOM(t->bias_sum, A * C),        RER_ROOM(t->loss, A),         RER_ROOM(t->in_folds, A)};
+    rer_room rooms[] = {RER_ROOM(model->weights, A * C * D),
+                        RER_ROOM(model->bias, A * C),
+                        RER_ROOM(t->sum, A * C * D),
+                        RER_ROOM(t->bias_sum, A * C),
+                        RER_ROOM(t->loss, A),
+                        RER_ROOM(t->missing, A),
+                        RER_ROOM(t->in_folds, A)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "gradients", error);
     /* While training, the weights at which the objective is wanted stand where the result will. */
     t->w = model->weights;
@@ -382,6 +396,6 @@ rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error
         keep_weights(&t, problems, count);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
         free(problems[fold].x);
-    RER_FREE_ALL(t.g, t.sum, t.bias_sum, t.loss, t.in_folds);
+    RER_FREE_ALL(t.g, t.sum, t.bias_sum, t.loss, t.missing, t.in_folds);
     return status;
 }

@@ -17,6 +17,9 @@
 #define CHOICE_SHARE 24
 #define GRID_LOW .02
 #define GRID_HIGH .95
+/* Values of F nearer than this are equal: the search for t leaves that much undecided. Where classes lie so far apart
+ * that each a separates them all are, and the largest is taken, whose metric is the simplest. */
+#define EQUAL 1e-6
 
 /* a at a place of the grid, or between two. */
 static double grid_value(double place)
@@ -162,6 +165,12 @@ typedef struct grid_search {
     int best;         /* -1: nothing tried yet */
 } grid_search;
 
+static bool is_better(const grid_search *search, int place)
+{
+    double gain = search->fit[place] - search->fit[search->best];
+    return gain > EQUAL || (gain > -EQUAL && place > search->best);
+}
+
 /* Tries the places that are wanted and not done yet; *any: were there some? */
 static rer_status try_places(grid_search *search, const bool wanted[GRID], bool *any, shrinkage_round *round,
                              rer_error *error)
@@ -180,7 +189,7 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
     for (int i = 0; i < round->count; i++) {
         search->done[places[i]] = true;
         search->fit[places[i]] = round->fit[i];
-        if (search->best < 0 || round->fit[i] > search->fit[search->best])
+        if (search->best < 0 || is_better(search, places[i]))
             search->best = places[i];
     }
     return RER_OK;

@@ -122,7 +122,12 @@ class Bench(CliCase):
         auroc = sklearn_metrics.roc_auc_score(noisy != truth, zeroshot_score(np.load(X), noisy, means))
         self.assertAlmostEqual(self.values()["zeroshot", "symmetric", .1, 0, "auroc"], auroc, delta=1e-3)
         self.rer("bench", X, y, *QUICK, "--class-embeddings", e, "--out", "all", "--quiet")
-        self.assertIn("zeroshot", self.bench_json("all")["detectors"])
+        usual = self.bench_json("all")["detectors"]
+        self.assertEqual([name for name in usual if "confident" in name], ["confident-unit-c10", "confident-unit-c10-margin"])
+        self.rer("bench", X, y, *QUICK, "--detectors", "all", "--class-embeddings", e, "--out", "all", "--quiet")
+        self.assertEqual(set(self.bench_json("all")["detectors"]) - set(usual),
+                         {name + margin for name in ("confident", "confident-c10", "confident-unit") for margin in ("", "-margin")})
+        self.assertIn("zeroshot", usual)
 
     def test_a_lost_class_loses_its_embedding(self):
         """People never gave label 1: the embeddings of the classes after it move up."""

@@ -35,6 +35,19 @@ class Extremes(CliCase):
             for kind in range(kinds.max() + 1):
                 self.assertLess(np.ptp(mistakenness[kinds == kind]), 1e-4)
 
+    def test_classes_far_apart(self):
+        """Every shrinkage separates them: what floats round off does not choose."""
+        random = np.random.default_rng(0)
+        y = np.arange(900) % 5
+        X = 4 * random.normal(size=(5, 16))[y] + random.normal(size=(900, 16))
+        y[::30] = (y[::30] + 2) % 5
+        _, flags, first = self.analyze(X, y)
+        self.assertTrue((flags == (np.arange(900) % 30 == 0)).all())
+        for _ in range(3):
+            _, _, summary = self.analyze(X * (1 + 1e-6 * random.normal(size=X.shape)), y)
+            for name in ("shrinkage", "chi"):
+                self.assertAlmostEqual(summary[name], first[name], delta=1e-4)
+
     def test_all_labels_right(self):
         """Hardly anything is flagged, and the noise rate is small."""
         X, y = clusters(n=900, classes=4, planted=0)

@@ -1,6 +1,9 @@
 """Labels in every form that people have them in: what means "no label", and what comes back."""
+import contextlib
+
 import numpy as np
 import pandas
+import polars
 import pyarrow as pa
 import pytest
 
@@ -33,6 +36,10 @@ FORMS = {
     "objects with NaN": lambda y: np.array(missing(NAMES[y], np.nan), dtype=object),
     "whole numbers with pandas.NA": lambda y: np.array(missing(y, pandas.NA), dtype=object),
     "a list with None": lambda y: missing(y, None),
+    "a list of texts with NaN": lambda y: missing(NAMES[y], np.nan),
+    "polars": lambda y: polars.Series("kind", missing(NAMES[y], None)),
+    "polars categories": lambda y: polars.Series("kind", missing(NAMES[y], None), dtype=polars.Enum(list(NAMES))),
+    "polars numbers": lambda y: polars.Series("kind", missing(y, None), dtype=polars.Int16),
     "strings": lambda y: pandas.Series(missing(NAMES[y], None), dtype="string"),
     "arrow strings": lambda y: pandas.Series(missing(NAMES[y], None), dtype=pandas.ArrowDtype(pa.string())),
     "arrow numbers": lambda y: pandas.Series(missing(y, None), dtype=pandas.ArrowDtype(pa.int16())),
@@ -107,7 +114,9 @@ def test_minus_one(form):
         assert [text for text in result.notes if "-1" in text[:3]] == ([] if note is None else [
             text for text in result.notes if text.startswith(note)]) and (note is None or any(
                 text.startswith(note) for text in result.notes))
-        scores = rer.get_label_quality_scores(labels, features=X)
+        assert rer.RerDetector().fit(X, labels).notes_ == result.notes
+        with pytest.warns(UserWarning, match=note) if note else contextlib.nullcontext():
+            scores = rer.get_label_quality_scores(labels, features=X)
         np.testing.assert_array_equal(scores, result.label_score)
         assert np.isnan(scores).sum() == (100 - 2 + 2 if note == "-1 means no label" else 0)
 

@@ -1,4 +1,5 @@
 """pandas, pyarrow, Hugging Face datasets and parquet, against the plain arrays."""
+import dask.dataframe
 import datasets
 import numpy as np
 import pandas
@@ -92,10 +93,35 @@ def test_hugging_face(data):
     lambda X, names: datasets.Dataset.from_dict(
         {"v": X.reshape(len(X), 2, -1), "label": names},
         features=datasets.Features({"v": datasets.Array2D((2, X.shape[1] // 2), "float32"), "label": datasets.Value("string")})),
-], ids=["polars lists", "polars arrays", "polars wide", "arrow wide", "pandas vectors", "pandas categories", "Array2D"])
+    lambda X, names: dask.dataframe.from_pandas(pandas.DataFrame(X).assign(label=names), npartitions=3),
+], ids=["polars lists", "polars arrays", "polars wide", "arrow wide", "pandas vectors", "pandas categories", "Array2D", "Dask"])
 def test_vectors_are_found(data, make):
     X, y, _ = data
     check_same(rer.analyze(make(X, NAMES[y]), y="label"), X, NAMES[y])
+
+
+def test_columns_of_files_and_of_levels(data, tmp_path):
+    X, y, _ = data
+    frame = pandas.DataFrame(X).assign(label=NAMES[y])
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    check_same(rer.analyze(tmp_path / "table.csv", y="label"), X, NAMES[y])
+    frame.drop(columns="label").to_csv(tmp_path / "numbers.csv", index=False)
+    with pytest.raises(FileNotFoundError, match="labels.npy"):
+        rer.analyze(tmp_path / "numbers.csv", y="labels.npy")
+    frame.columns = pandas.MultiIndex.from_product([["a"], frame.columns])
+    check_same(rer.analyze(frame, y=("a", "label")), X, NAMES[y])
+    with pytest.raises(TypeError, match="DataFrame"):
+        rer.analyze({"v": X, "label": y}, y="label")
+
+
+def test_labels_come_back_as_the_column(data):
+    X, y, _ = data
+    names = NAMES[y].tolist()
+    for table, kind in ((polars.DataFrame({"v": X, "label": names}), polars.Series),
+                        (pa.table({"v": list(X), "label": names}), pa.Array)):
+        fixed = rer.analyze(table, y="label").fixed_labels()
+        assert isinstance(fixed, kind)
+        assert (np.asarray(fixed) != names).any()
 
 
 def test_pictures_of_hugging_face(data):

@@ -80,11 +80,15 @@ rer_status rer_contestants_choose(rer_contestant **contestants, int *count, cons
     rer_status status = rer_allocate(&chosen, total, sizeof *chosen, "detectors", error);
     if (status != RER_OK)
         return status;
-    if (list != NULL && strcmp(list, "all") != 0)
+    bool usual = list == NULL || strcmp(list, "usual") == 0, all = list != NULL && strcmp(list, "all") == 0;
+    if (!usual && !all)
         status = add_named(chosen, &n, list, error);
-    for (int i = 0; (list == NULL || strcmp(list, "all") == 0) && contestant_at(&contestant, i); i++)
-        if (contestant.detector == NULL || !contestant.detector->needs_class_embeddings || has_class_embeddings)
+    for (int i = 0; (usual || all) && contestant_at(&contestant, i); i++) {
+        const rer_detector *detector = contestant.detector;
+        if (detector == NULL ||
+            ((all || !detector->rare) && (!detector->needs_class_embeddings || has_class_embeddings)))
             add(chosen, &n, &contestant);
+    }
     if (status != RER_OK) {
         free(chosen);
         return status;

@@ -22,8 +22,8 @@ typedef struct rer_answer {
     double seconds;
 } rer_answer;
 
-/* The names in `list` with commas between, or all that need nothing but features and labels where it
- * is NULL or "all"; *contestants [*count], free() it. A name twice counts once. */
+/* The names in `list` with commas between; NULL or "usual": those that are not rare; "all". Zeroshot is among the latter
+ * two only where there are class embeddings. *contestants [*count], free() it. A name twice counts once. */
 rer_status rer_contestants_choose(rer_contestant **contestants, int *count, const char *list, bool has_class_embeddings,
                                   rer_error *error);
 

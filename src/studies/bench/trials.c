@@ -249,7 +249,7 @@ static rer_status announce_guess(trial_room *room, rer_error *error)
     char what[40];
     double seconds = 0;
     rer_status status = rer_bench_guess(&seconds, room->bench, room->detection->run.pool, error);
-    (void)snprintf(what, sizeof what, "the first of %d rounds, about", room->bench->n_trials);
+    (void)snprintf(what, sizeof what, "%d rounds, about", room->bench->n_trials);
     return status == RER_OK ? announce(&room->whole, what, seconds, error) : status;
 }
 
