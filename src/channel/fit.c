@@ -15,8 +15,8 @@
  * With a tenth of a label instead of one, e vanishes where few rows are sampled (Fashion-MNIST, 1,000: 270 wrong labels
  * expected instead of 700; a judge counts 1,580).
  * A flow is named by one of C - 1 classes and a rate that n rows tell to 1 / sqrt(n): log(C - 1) + log(n) / 2 nats.
- * Where flows are looked for at first, classes must be far apart in every class's median row: at the usual weight two
- * classes that wrong labels have pulled together still overlap. */
+ * Flows are looked for where classes are far apart in a median row, and once more where they are in the median row of
+ * every class: at the first weight two classes that wrong labels have pulled together still overlap. */
 #include "channel/search.h"
 #include "stats/minimize.h"
 
@@ -121,6 +121,21 @@ double rer_channel_usual_passes(int32_t C, bool anew)
     return fmax(18, most * fmin(1, 167. / C));
 }
 
+/* The end that a start with labels that go one way leads to, where it explains them in fewer nats. */
+static rer_status try_directed(rer_channel *made, double weight, const rer_channel_search *common, rer_error *error)
+{
+    rer_channel other = {0};
+    rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
+    if (status == RER_OK &&
+        other.surprise + cost_of_flows(&other, common->sample) < made->surprise + cost_of_flows(made, common->sample)) {
+        rer_channel lost = *made;
+        *made = other;
+        other = lost;
+    }
+    rer_channel_clear(&other);
+    return status;
+}
+
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error)
 {
@@ -131,23 +146,19 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
                                  .pairs = sample->C <= RER_CHANNEL_PAIRS_MOST,
                                  .passes = &passes,
                                  .usual = rer_channel_usual_passes(sample->C, start == NULL)};
-    rer_channel made = {0}, other = {0};
+    rer_channel made = {0};
     double usual = 1, sharpest = 1;
+    bool directed = start == NULL && common.pairs && sample->rows >= RER_CHANNEL_TO_TELL * sample->C;
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)
         if (sample->value[j] != NULL)
             common.kind[common.kinds++] = j;
     rer_status status = start == NULL ? rer_channel_sharp_weights(&usual, &sharpest, sample, error) : RER_OK;
     if (status == RER_OK)
         status = fit_from(&made, start != NULL ? FROM : EVEN, start, usual, &common, error);
-    if (status == RER_OK && start == NULL && common.pairs && sample->rows >= RER_CHANNEL_TO_TELL * sample->C)
-        status = fit_from(&other, DIRECTED, NULL, sharpest, &common, error);
-    if (status == RER_OK && other.bias != NULL &&
-        other.surprise + cost_of_flows(&other, sample) < made.surprise + cost_of_flows(&made, sample)) {
-        rer_channel lost = made;
-        made = other;
-        other = lost;
-    }
-    rer_channel_clear(&other);
+    if (status == RER_OK && directed)
+        status = try_directed(&made, usual, &common, error);
+    if (status == RER_OK && directed && sharpest > usual)
+        status = try_directed(&made, sharpest, &common, error);
     if (status == RER_OK)
         status = set_edges(&made, sample, error);
     if (status != RER_OK) {

@@ -18,8 +18,9 @@
 #define GRID_LOW .02
 #define GRID_HIGH .95
 /* Values of F nearer than this are equal: the search for t leaves that much undecided. Where classes lie so far apart
- * that each a separates them all are, and the largest is taken, whose metric is the simplest. */
+ * that each a separates them all are, and the one in the middle is taken. */
 #define EQUAL 1e-6
+#define MIDDLE 5
 
 /* a at a place of the grid, or between two. */
 static double grid_value(double place)
@@ -168,7 +169,7 @@ typedef struct grid_search {
 static bool is_better(const grid_search *search, int place)
 {
     double gain = search->fit[place] - search->fit[search->best];
-    return gain > EQUAL || (gain > -EQUAL && place > search->best);
+    return gain > EQUAL || (gain > -EQUAL && abs(place - MIDDLE) < abs(search->best - MIDDLE));
 }
 
 /* Tries the places that are wanted and not done yet; *any: were there some? */
@@ -215,7 +216,10 @@ static double top_of(const grid_search *search)
     int best = search->best;
     if (best == 0 || best == GRID - 1)
         return best;
-    return rer_parabola_top((double[]){best - 1, best, best + 1}, search->fit + best - 1);
+    const double *fit = search->fit + best;
+    if (fabs(fit[-1] - fit[0]) < EQUAL && fabs(fit[1] - fit[0]) < EQUAL)
+        return best;
+    return rer_parabola_top((double[]){best - 1, best, best + 1}, fit - 1);
 }
 
 /* Few rows are enough for the choice; every candidate scores them all. */

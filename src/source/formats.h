@@ -23,9 +23,10 @@ void rer_input_close(rer_input *input);
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error);
 /* The table of numbers in a text (CSV, TSV; header or not). With a label column (a name of the header, or a
  * 1-based number) that column goes to `labels` and the rest to `array` (float32 [N, D]; a value out of
- * its range becomes Inf). `columns` are the names of the header [D], none without one. labels, columns: may be NULL. */
+ * its range becomes Inf); columns `left_out`, up to NULL, go nowhere. `columns` are the names of the header [D], none
+ * without one. labels, columns, left_out: may be NULL. */
 rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *columns, const rer_input *input,
-                           const char *label_column, rer_error *error);
+                           const char *label_column, const char *const *left_out, rer_error *error);
 /* One text a row of any input: see rer_texts_open. */
 rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_error *error);
 

@@ -6,11 +6,32 @@
 #include "source/photos.h"
 #include "source/texts.h"
 
+/* COLUMN of t.csv:COLUMN where t.csv are the features, else NULL. */
+static const char *own_column(const rer_files *files, const char *path)
+{
+    size_t length = strlen(files->features);
+    bool is_own = path != NULL && length > 0 && rer_path_is_table(files->features) &&
+                  strncmp(path, files->features, length) == 0 && path[length] == ':';
+    return is_own ? path + length + 1 : NULL;
+}
+
+/* Columns of the features' own table that the user has named as something else: no features. */
+static void list_own_columns(const char *columns[5], const rer_files *files)
+{
+    const char *paths[] = {files->ids, files->texts, files->groups, files->subsets};
+    for (size_t i = 0; i < RER_COUNT(paths); i++) {
+        *columns = own_column(files, paths[i]);
+        columns += *columns != NULL;
+    }
+    *columns = NULL;
+}
+
 static rer_status open_features(rer_dataset *data, const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
     rer_texts labels = {0};
-    const char *column = files->labels == NULL ? files->label_column : NULL;
+    const char *column = files->labels == NULL ? files->label_column : NULL, *others[5];
+    list_own_columns(others, files);
     rer_status status = rer_input_open(&input, files->features, error);
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT,
@@ -18,8 +39,8 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
                           "give the labels as a file",
                           files->features, column);
     if (status == RER_OK && input.format == RER_TEXT)
-        status =
-            rer_input_table(&data->features, column != NULL ? &labels : NULL, &data->columns, &input, column, error);
+        status = rer_input_table(&data->features, column != NULL ? &labels : NULL, &data->columns, &input, column,
+                                 others, error);
     else if (status == RER_OK)
         status = rer_input_array(&data->features, &input, error);
     if (status == RER_OK && column != NULL)
@@ -157,12 +178,11 @@ static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_err
 static rer_files with_own_column(const rer_files *given)
 {
     rer_files files = *given;
-    size_t length = files.features != NULL ? strlen(files.features) : 0;
-    if (files.labels == NULL || files.label_column != NULL || length == 0 || !rer_path_is_table(files.features) ||
-        strncmp(files.labels, files.features, length) != 0 || files.labels[length] != ':')
-        return files;
-    files.label_column = files.labels + length + 1;
-    files.labels = NULL;
+    const char *column = files.features != NULL && files.label_column == NULL ? own_column(&files, files.labels) : NULL;
+    if (column != NULL) {
+        files.label_column = column;
+        files.labels = NULL;
+    }
     return files;
 }
 

@@ -11,12 +11,15 @@
 
 typedef struct table {
     const rer_input *input;
-    const char *label_column; /* as the user named it, or NULL */
-    rer_texts_builder first;  /* cells of the first row */
+    const char *label_column;    /* as the user named it, or NULL */
+    const char *const *left_out; /* columns that are no features, up to NULL */
+    rer_texts_builder first;     /* cells of the first row */
     bool decided, has_header;
     bool counts_rows;      /* the first column has no name and counts 0, 1, 2...: an index, no feature */
-    int64_t columns, rows; /* the label's column included; rows without the header */
+    int64_t columns, rows; /* all columns; rows without the header */
     int64_t label;         /* column, or -1 */
+    bool *is_feature;      /* [columns] */
+    int64_t features;
     int64_t filled;
     float *row; /* [columns] */
     rer_spool numbers;
@@ -71,13 +74,35 @@ static int64_t find_name(const table *t, const char *name)
     return -1;
 }
 
-static rer_status unknown_column(const table *t, rer_error *error)
+static rer_status unknown_column(const table *t, const char *name, const char *what, rer_error *error)
 {
     char list[500];
-    return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s' for the labels; %s: %s, or a number from 1 to %lld",
-                    t->input->name, RER_QUOTED(t->label_column),
+    return rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s'%s; %s: %s, or a number from 1 to %lld",
+                    t->input->name, RER_QUOTED(name), what,
                     looks_like_header(t, -1) ? "its columns are" : "it has no header, its first row is",
                     rer_texts_list(&t->first.texts, list, sizeof list), (long long)t->columns);
+}
+
+/* Which columns are features: all but the labels and those left out. */
+static rer_status choose_features(table *t, rer_error *error)
+{
+    rer_room rooms[] = {RER_ROOM(t->row, t->columns), RER_ROOM(t->is_feature, t->columns)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a row of the table", error);
+    for (int64_t c = 0; status == RER_OK && c < t->columns; c++)
+        t->is_feature[c] = c != t->label;
+    for (const char *const *name = t->left_out; status == RER_OK && name != NULL && *name != NULL; name++) {
+        int64_t named = t->has_header ? find_name(t, *name) : -1,
+                column = named >= 0 ? named : rer_column_number(*name, t->columns);
+        if (column < 0)
+            return unknown_column(t, *name, "", error);
+        t->is_feature[column] = false;
+    }
+    for (int64_t c = 0; status == RER_OK && c < t->columns; c++)
+        t->features += t->is_feature[c];
+    if (status == RER_OK && t->features == 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides '%s'", t->input->name,
+                        t->label >= 0 ? t->label_column : *t->left_out);
+    return status;
 }
 
 /* Decides on header and label column once the first row is complete. */
@@ -93,13 +118,12 @@ static rer_status decide(table *t, rer_error *error)
         t->has_header = looks_like_header(t, number) || (number < 0 && named >= 0);
         t->label = t->has_header && named >= 0 ? named : number;
         if (t->label < 0)
-            return unknown_column(t, error);
-        if (t->columns == 1)
-            return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides the labels in '%s'",
-                            t->input->name, t->label_column);
+            return unknown_column(t, t->label_column, " for the labels", error);
     }
-    t->counts_rows = t->has_header && t->columns > 1 && t->label != 0 && rer_text(&t->first.texts, 0)[0] == 0;
-    return rer_allocate(&t->row, t->columns, sizeof *t->row, "a row of the table", error);
+    rer_status status = choose_features(t, error);
+    if (status == RER_OK)
+        t->counts_rows = t->has_header && t->columns > 1 && t->is_feature[0] && rer_text(&t->first.texts, 0)[0] == 0;
+    return status;
 }
 
 /* ---- the other rows ---------------------------------------------------------------------- */
@@ -116,7 +140,7 @@ static rer_status not_a_number(const table *t, int64_t line, int64_t column, con
     return rer_fail(error, RER_BAD_INPUT, "%s: line %lld, column '%s': '%s' is not a number%s", t->input->name,
                     (long long)line, name, rer_quote(quoted, sizeof quoted, text, length),
                     line == 1 ? "; a header has no numbers in it"
-                              : "; features are numbers, and one column may be named as the labels");
+                              : "; features are numbers, and a column may be named as labels, ids, texts or groups");
 }
 
 static rer_status take_cell(table *t, int64_t line, int64_t column, const char *text, int64_t length, rer_error *error)
@@ -124,6 +148,8 @@ static rer_status take_cell(table *t, int64_t line, int64_t column, const char *
     double value;
     if (column == t->label)
         return rer_texts_add_checked(&t->labels, text, length, t->input->name, "line", line, error);
+    if (!t->is_feature[column])
+        return RER_OK;
     if (!rer_parse_number(text, length, &value))
         return not_a_number(t, line, column, text, length, error);
     if (column == 0)
@@ -202,7 +228,7 @@ static rer_status make_array(rer_array *array, table *t, rer_error *error)
     rer_bytes bytes = RER_NO_BYTES;
     rer_array made = {.dtype = RER_F32, .item_size = sizeof(float), .rank = 2, .fd = -1};
     made.shape[0] = t->rows;
-    made.shape[1] = t->columns - (t->label >= 0);
+    made.shape[1] = t->features;
     made.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     rer_status status = rer_copy_text(&made.name, t->input->name, error);
     if (status == RER_OK)
@@ -216,14 +242,14 @@ static rer_status make_array(rer_array *array, table *t, rer_error *error)
     return RER_OK;
 }
 
-/* The header without the column of labels. */
+/* The header's names of features. */
 static rer_status name_columns(rer_texts *columns, const table *t, rer_error *error)
 {
     rer_texts_builder names = {0};
     rer_status status = RER_OK;
     for (int64_t c = 0; t->has_header && c < t->columns && status == RER_OK; c++) {
         const char *name = rer_text(&t->first.texts, c);
-        if (c != t->label)
+        if (t->is_feature[c])
             status = rer_texts_add(&names, name, (int64_t)strlen(name), error);
     }
     if (status == RER_OK)
@@ -234,9 +260,12 @@ static rer_status name_columns(rer_texts *columns, const table *t, rer_error *er
 }
 
 rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *columns, const rer_input *input,
-                           const char *label_column, rer_error *error)
+                           const char *label_column, const char *const *left_out, rer_error *error)
 {
-    table t = {.input = input, .label_column = labels != NULL ? label_column : NULL, .numbers = RER_EMPTY_SPOOL};
+    table t = {.input = input,
+               .label_column = labels != NULL ? label_column : NULL,
+               .left_out = left_out,
+               .numbers = RER_EMPTY_SPOOL};
     rer_status status = read_in_c_locale(&t, error);
     if (status == RER_OK)
         status = check_table(&t, error);
@@ -251,6 +280,6 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *colum
     rer_spool_drop(&t.numbers);
     rer_texts_free(&t.labels.texts);
     rer_texts_free(&t.first.texts);
-    free(t.row);
+    RER_FREE_ALL(t.row, t.is_feature);
     return status;
 }

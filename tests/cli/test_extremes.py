@@ -45,8 +45,8 @@ class Extremes(CliCase):
         self.assertTrue((flags == (np.arange(900) % 30 == 0)).all())
         for _ in range(3):
             _, _, summary = self.analyze(X * (1 + 1e-6 * random.normal(size=X.shape)), y)
-            for name in ("shrinkage", "chi"):
-                self.assertAlmostEqual(summary[name], first[name], delta=1e-4)
+            self.assertAlmostEqual(summary["shrinkage"], first["shrinkage"], delta=2e-3)
+            self.assertAlmostEqual(summary["chi"], first["chi"], delta=1e-4)
 
     def test_all_labels_right(self):
         """Hardly anything is flagged, and the noise rate is small."""

@@ -94,6 +94,24 @@ class Usage(CliCase):
         self.assertIn("named twice", self.rer("noise", "t.csv:kind", "--label-column", "a", "--out", "z.csv", code=2).err)
         self.assertIn("is the input t.csv:kind", self.rer("noise", "t.csv:kind", "--out", "t.csv", code=2).err)
 
+    def test_other_columns(self):
+        """Columns of the features' own table that are named as ids, texts, groups or subsets are no features."""
+        rows = [(f"{i % 3 * 4 + i % 7 / 7:.3f},{i % 5 / 5:.3f}", f"row {i}", f"g{i // 2}", str((i + (i < 3)) % 3)) for i in range(90)]
+        for name, part in (("x.csv", 0), ("names.txt", 1), ("groups.txt", 2), ("y.csv", 3)):
+            self.save(name, "\n".join(row[part] for row in rows) + "\n")
+        self.save("t.csv", "who,a,b,set,kind\n" + "\n".join(f"{n},{x},{g},{k}" for x, n, g, k in rows) + "\n")
+        tables = []
+        for x, y, ids, groups in (("x.csv", "y.csv", "names.txt", "groups.txt"),
+                                  ("t.csv", "t.csv:kind", "t.csv:who", "t.csv:set")):
+            self.rer("analyze", x, y, "--ids", ids, "--texts", ids, "--groups", groups, "--out", "out", "--quiet")
+            tables.append(self.load(self.path("out/samples.csv")))
+        self.assertIn(b"\n5,row 5,", tables[0])
+        self.assertEqual(tables[1], tables[0])
+        for ids, words in (("t.csv:wo", "no column 'wo'"), ("t.csv:a", "column 'who': 'row 0' is not a number")):
+            self.assertIn(words, self.rer("analyze", "t.csv", "t.csv:kind", "--ids", ids, code=1).err)
+        self.save("only.csv", "who,kind\na,0\nb,1\n")
+        self.assertIn("no column of features", self.rer("analyze", "only.csv", "only.csv:kind", "--ids", "only.csv:who", code=1).err)
+
     def test_file_after_two_dashes(self):
         message = self.rer("analyze", "--", "--strange.npy", "y.npy", code=1).err
         self.assertIn("--strange.npy", message)
