@@ -99,13 +99,11 @@ static rer_status score_rows(rer_findings *findings, rer_result *result, const r
     return status;
 }
 
-/* The rows that matter are looked at again, unless the probabilities are not the channel's, or there are too few features
- * for the direction of a row to tell what is near; and a classifier of the user's own has looked at the rows beside each
- * other already. */
+/* The rows that matter are looked at again, unless the probabilities are not the channel's; and a classifier of the
+ * user's own has looked at the rows beside each other already. */
 static bool needs_second_look(const rer_options *options, const rer_dataset *data)
 {
-    return options->detector == RER_DETECT_RER && options->probability == RER_CHANNEL &&
-           data->pred_probs.name == NULL && data->D >= RER_DIRECTED_LEAST;
+    return options->detector == RER_DETECT_RER && options->probability == RER_CHANNEL && data->pred_probs.name == NULL;
 }
 
 static rer_status add_notes(rer_result *result, const rer_detector *detector, bool left_out, const rer_dataset *data,

@@ -24,6 +24,7 @@
 #define STEPS 15       /* of L-BFGS, each round; */
 #define STEPS_ALONE 50 /* where there are no flows, all of them at once */
 #define SETTLED 1e-5   /* nats a row that a round must gain */
+#define SAME .01       /* nats of all labels: what roundoff decides between ends that are one */
 #define LARGE 2000000  /* values, some thousand classes: there */
 #define STEPS_LARGE 12 /* steps are dear, and few rows a class tell little more */
 
@@ -126,8 +127,8 @@ static rer_status try_directed(rer_channel *made, double weight, const rer_chann
 {
     rer_channel other = {0};
     rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
-    if (status == RER_OK &&
-        other.surprise + cost_of_flows(&other, common->sample) < made->surprise + cost_of_flows(made, common->sample)) {
+    if (status == RER_OK && other.surprise + cost_of_flows(&other, common->sample) + SAME <
+                                made->surprise + cost_of_flows(made, common->sample)) {
         rer_channel lost = *made;
         *made = other;
         other = lost;

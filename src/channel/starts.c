@@ -41,7 +41,7 @@ rer_status rer_channel_sharp_weights(double *usual, double *sharpest, const rer_
     rer_room rooms[] = {RER_ROOM(gap, sample->rows), RER_ROOM(of_class, sample->rows), RER_ROOM(nearest, sample->rows)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "margins", error);
     if (status != RER_OK)
-        return status;
+        rows = 0;
     *sharpest = 0;
     for (int64_t i = 0; i < rows; i++)
         gap[i] = gap_of(sample->value[RER_GLOBAL] + i * sample->C, sample->C, nearest + i);
@@ -57,7 +57,7 @@ rer_status rer_channel_sharp_weights(double *usual, double *sharpest, const rer_
     *usual = median > 0 ? median : 1;
     *sharpest = fmax(*sharpest, *usual);
     RER_FREE_ALL(gap, of_class, nearest);
-    return RER_OK;
+    return status;
 }
 
 static void set_start(rer_channel_search *fit, double weight, double blur, double likeness)

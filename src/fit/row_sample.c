@@ -148,7 +148,7 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
 
 int64_t rer_row_sample_size(const rer_run *run)
 {
-    return rer_min(SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / run->C));
+    return rer_min(SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / rer_max(1, run->C)));
 }
 
 rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error)

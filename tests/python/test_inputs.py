@@ -210,6 +210,12 @@ def test_label_types(dtype, order, step, offset):
         assert result.given_label.tolist() == back
 
 
+@pytest.mark.parametrize("labels", ([None] * 60, [""] * 60, ["", None] * 30, ["a"] * 60, ["a"] + [""] * 59))
+def test_no_two_classes(labels):
+    with pytest.raises((ValueError, TypeError), match="y: |class"):
+        rer.analyze(clusters(n=60)[0], np.array(labels, dtype=object))
+
+
 @hypothesis.given(st.lists(st.one_of(st.text(max_size=6), st.none()), min_size=60, max_size=60))
 def test_any_texts(texts):
     """Any text is a label, or refused with a message."""
