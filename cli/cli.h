@@ -113,15 +113,18 @@ typedef struct progress_line {
     double start, last_shown, furthest;
     double begun;      /* what an earlier run had done */
     double from, span; /* its part of the bar */
+    bool reads;        /* ... which goes by the time that reading takes */
     char stage[32];
 } progress_line;
 
 void progress_start(progress_line *line, const rer_dataset *data, bool quiet); /* data: for the rate, or NULL */
 bool progress_report(void *context, const char *stage, double fraction);       /* context: progress_line */
 void progress_clear(progress_line *line);
+/* Reading is done, and has had its part of the bar. */
+void progress_has_read(const progress_line *line);
 /* What follows has only this part of the bar. */
 void progress_share(progress_line *line, double from, double span);
-/* The part that reading takes where it has a bar, and clustering where that has been done. */
+/* The part that reading has taken where it had a bar, and clustering where that has been done. */
 double share_before(const cli_arguments *arguments, bool clustered);
 
 /* ---- terminal.c, summary.c: what people see ------------------------------------------------ */

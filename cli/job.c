@@ -29,10 +29,11 @@ rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_argumen
         return rer_dataset_open(data, files, arguments->options, error);
     files->progress = &progress;
     progress_start(&line, NULL, arguments->quiet);
-    progress_share(&line, 0, share_before(arguments, false));
+    line.reads = true;
     signals_defer(true);
     rer_status status = rer_dataset_open(data, files, arguments->options, error);
     signals_defer(false);
+    progress_has_read(&line);
     progress_clear(&line);
     return status;
 }

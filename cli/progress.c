@@ -3,14 +3,18 @@
  *     scoring                   ############--------  61 %    84,000 samples/s  about 12 s left */
 #include "cli.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { BAR = 12, LINE = 240 };
 
-/* Of the whole: 1,000 to 100,000 photos take half to nine tenths of the time to read. */
-#define READING .7
+/* Seconds from the last photo read to the last file written: the analysis, and the pictures of the report; of a short
+ * reading half its time. */
+#define AFTER_READING 2.0
+
+static double read_part; /* of the whole, once it is done */
 
 static double now(void)
 {
@@ -33,12 +37,21 @@ void progress_share(progress_line *line, double from, double span)
     line->span = span;
 }
 
+void progress_has_read(const progress_line *line)
+{
+    read_part = line->furthest;
+}
+
 double share_before(const cli_arguments *arguments, bool clustered)
 {
-    double read = arguments->model != NULL ? READING : 0;
-    for (int i = 0; i < arguments->n_files; i++)
-        read = is_folder(arguments->files[i]) ? READING : read;
-    return clustered && !option_is(arguments, "clusters", "0") ? read + (1 - read) / 2 : read;
+    return clustered && !option_is(arguments, "clusters", "0") ? read_part + (1 - read_part) / 2 : read_part;
+}
+
+/* What part of the whole time reading takes, so much of it done in so many seconds. */
+static double share_of_reading(double done, double seconds)
+{
+    double all = seconds / fmax(done, 1e-3);
+    return all / (1.02 * all + fmin(all / 2, AFTER_READING) + 1e-9);
 }
 
 /* Three digits tell enough of a rate. */
@@ -86,7 +99,10 @@ bool progress_report(void *context, const char *stage, double fraction)
     progress_line *line = context;
     double time = line->enabled ? now() : 0;
     (void)snprintf(line->stage, sizeof line->stage, "%s", stage);
-    fraction = line->from + line->span * (fraction > 1 ? 1 : fraction);
+    fraction = fraction > 1 ? 1 : fraction;
+    if (line->reads)
+        line->span = share_of_reading(fraction, time - line->start);
+    fraction = line->from + line->span * fraction;
     line->furthest = fraction > line->furthest ? fraction : line->furthest;
     if (line->enabled && time - line->start > 1 && time - line->last_shown > 0.1)
         show(line, time);

@@ -146,7 +146,7 @@ static void check_network(const int32_t *hidden, int n_hidden, double dropout, r
     assert_loss(loss.regularization, plain.regularization);
     assert_loss(loss.total, plain.total);
     for (int l = 0; l < made.network.layers; l++) {
-        char what[80];
+        char what[120];
         int64_t weight = made.network.weight[l], bias = made.network.bias[l];
         (void)snprintf(what, sizeof what, "a %g b %g dropout %g: weights of layer %d", curve.a, curve.b, dropout, l);
         assert_gradient(&made, made.w + weight, g + weight, bias - weight, smooth_loss, what);
