@@ -99,9 +99,9 @@ static rer_status choose_features(table *t, rer_error *error)
     }
     for (int64_t c = 0; status == RER_OK && c < t->columns; c++)
         t->features += t->is_feature[c];
+    const char *named = t->label >= 0 ? t->label_column : t->left_out != NULL ? *t->left_out : "";
     if (status == RER_OK && t->features == 0)
-        return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides those that are named",
-                        t->input->name);
+        return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides '%s'", t->input->name, named);
     return status;
 }
 
