@@ -46,11 +46,21 @@ def _column_of(names: list[str], n_columns: int) -> Codes:
     return np.arange(n_columns)
 
 
+def _note_minus_one(note: str, stacklevel: int) -> None:
+    """cleanlab would refuse such labels."""
+    warnings.warn(f"labels: {note}", stacklevel=stacklevel + 1)
+
+
 def _columns_of(labels: npt.NDArray[Any], n_columns: int) -> Codes:
     """The column of each label, -1: no label, by the rules of rer.analyze."""
     with python_messages():
         data = _rer.wrap_dataset(np.zeros((len(labels), 1), np.uint8), labels, {})
-    return np.append(_column_of(data.class_names(), n_columns), -1)[np.frombuffer(data.codes(), np.int32)]
+    names = data.class_names()
+    if names == ["-1", "0", "1"]:
+        _note_minus_one("-1 is a class beside 0 and 1; an empty label means none", 4)
+    elif labels.dtype.kind in "if" and (labels == -1).any() and "-1" not in names:
+        _note_minus_one("-1 means no label, as it does where all other labels are 0 or more", 4)
+    return np.append(_column_of(names, n_columns), -1)[np.frombuffer(data.codes(), np.int32)]
 
 
 def labelled(labels: Any, pred_probs: Any) -> Labelled:
@@ -69,8 +79,8 @@ def labelled(labels: Any, pred_probs: Any) -> Labelled:
 def _analyze(labels: Any, pred_probs: Any, features: Any, n_jobs: int | None, options: Any) -> Result:
     result = analyze(features, labels, pred_probs=pred_probs, n_jobs=n_jobs, progress=False, **options)
     for note in result.notes:
-        if note.startswith("-1 "):  # cleanlab would refuse such labels
-            warnings.warn(f"labels: {note}", stacklevel=3)
+        if note.startswith("-1 "):
+            _note_minus_one(note, 3)
     return result
 
 

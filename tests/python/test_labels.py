@@ -1,5 +1,6 @@
 """Labels in every form that people have them in: what means "no label", and what comes back."""
 import contextlib
+import warnings
 
 import numpy as np
 import pandas
@@ -118,6 +119,10 @@ def test_minus_one(form):
         with pytest.warns(UserWarning, match=note) if note else contextlib.nullcontext():
             scores = rer.get_label_quality_scores(labels, features=X)
         np.testing.assert_array_equal(scores, result.label_score)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            rer.get_label_quality_scores(labels, np.full((400, n_classes), 1 / n_classes))
+        assert [str(warning.message).startswith(f"labels: {note}") for warning in caught] == [True] * bool(note)
         assert np.isnan(scores).sum() == (100 - 2 + 2 if note == "-1 means no label" else 0)
 
 
