@@ -45,7 +45,7 @@ typedef struct rer_channel_sample {
     double from, to; /* the fit's part of the whole progress */
 } rer_channel_sample;
 
-/* The likeliest channel. start NULL: from two ends, labels that go one way and mistakes that follow likeness;
+/* The likeliest channel. start NULL: from mistakes that follow likeness, and from labels that go one way;
  * else from that channel, which knew less. */
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error);

@@ -1,6 +1,6 @@
 /* The channel that makes the labels of sampled rows most likely, in steps:
  *   1. start with few mistakes of every kind, or with labels that go one way between classes, found at a sharp
- *      posterior; both ends are tried, since one does not lead to the other;
+ *      posterior; all of these are tried, since one does not lead to the other;
  *   2. t, lambda, e, v and beta by L-BFGS, the rates A as they are;
  *   3. the rates by expectation-maximisation, the others as they are; flows from class to class that are not worth
  *      what it takes to name them are given up;
@@ -9,8 +9,9 @@
  * Priors are worth one label of each kind, and one unit of beta for each class:
  *   beta_k ~ N(0, 1);  e, v ~ Beta(1, 10);  2 lambda ~ Beta(1, 1), the most likely logit of each;
  *   log t ~ Cauchy(log 1/2, 1/2) of whitened squared errors alone: what they are worth where classes are Gaussian, far
- *   off where the labels say so. (Of nine real sets t is .05 to .26, and the prior moves no answer. Where classes lie
- *   very far apart and a tenth of one was given to another, which pulls that one's mean and spread along, the labels are
+ *   off where the labels say so. (Of nine real sets t is .05 to .26, and it moves little: 730 wrong labels expected in
+ *   Fashion-MNIST, 714 without. With N(0, 1) in its place labels unrelated to the evidence would be explained by 9
+ *   nats better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which pulls that one's mean and spread along, the labels are
  *   as likely at t = .01: "overlap" that no row lies in.)
  * With a tenth of a label instead of one, e vanishes where few rows are sampled (Fashion-MNIST, 1,000: 270 wrong labels
  * expected instead of 700; a judge counts 1,580).

@@ -18,7 +18,8 @@
 #define GRID_LOW .02
 #define GRID_HIGH .95
 /* Values of F nearer than this are equal: the search for t leaves that much undecided. Where classes lie so far apart
- * that each a separates them all are, and the one in the middle is taken. */
+ * that each a separates them all are, and the one in the middle is taken: without that, features that differed by 1e-6
+ * gave chi between .36 and .45; by the largest 9 of 12 planted mistakes were flagged (300 x 8, 3 classes), by this 12. */
 #define EQUAL 1e-6
 #define MIDDLE 5
 
