@@ -1,10 +1,12 @@
 /* The closed form on a card at ImageNet's shape: class sums, scatter and scores, each a pass over all rows.
  *     bench.cuda [N D C]
  *     bench.cuda neighbours [N D]
+ *     bench.cuda networks [N D C]
  * from the card's memory: the rows are there; copied once: from pinned memory in the first pass, then they stay;
  * streamed: from pinned memory in each pass, as where the card has no room. A slot's rows are the same each time: the
  * copy is timed, not the CPU that reads them. Medians of 5 after one to warm up. Neighbours: the 20 nearest rows of each
- * of 1,000,000 x 512 drawn ones, from the card's memory to the host's. */
+ * of 1,000,000 x 512 drawn ones, from the card's memory to the host's. Networks: the errors of all rows under a network
+ * for each class, D - 256 - 10 - 256 - D, from the card's memory, and steps of their training with batches of 64 edges. */
 #include "backend/device.h"
 
 #include <math.h>
@@ -245,8 +247,119 @@ static int bench_neighbors(bench *b)
     return 0;
 }
 
+/* As fit/autoencoder/network.c lays it out. */
+static rer_network make_shape(int64_t D)
+{
+    rer_network made = {.layers = 4, .encoder = 2, .width = {D, 256, 10, 256, D}};
+    for (int l = 0; l < made.layers; l++) {
+        made.weight[l] = made.parameters;
+        made.bias[l] = made.weight[l] + made.width[l] * made.width[l + 1];
+        made.parameters = made.bias[l] + made.width[l + 1];
+    }
+    return made;
+}
+
+static void bench_sweep(bench *b, const rer_network *shape)
+{
+    double times[TURNS + 1], flop = 4e-12 * (double)b->N * b->C * (double)(b->D * 256 + 2560);
+    float *weights = draw_floats((int64_t)b->C * shape->parameters, .05f);
+    rer_device_networks networks = {.shape = *shape, .weights = weights};
+    rer_device_model model = {.networks = &networks, .channel = &b->channel};
+    for (int slot = 0; slot < RER_DEVICE_SLOTS; slot++) {
+        rer_device_rows rows = b->plugin->slot(b->device, slot);
+        for (int64_t i = 0; i < ROWS * b->D; i++)
+            rows.x[i] = fminf(1, fmaxf(0, .5f + .1f * draw()));
+    }
+    pass(b, NULL, false, false);
+    double start = now();
+    b->plugin->score_begin(b->device, &model);
+    printf("networks to the card %.3f s\n", now() - start);
+    for (int turn = 0; turn <= TURNS; turn++) {
+        start = now();
+        pass(b, b->plugin->score_add, true, true);
+        times[turn] = now() - start;
+    }
+    check(b);
+    qsort(times + 1, TURNS, sizeof *times, by_size);
+    printf("sweep %.3f s (%.3f to %.3f), %.0f TFLOP, %.0f TFLOP/s\n", times[1 + TURNS / 2], times[1], times[TURNS], flop,
+           flop / times[1 + TURNS / 2]);
+    free(weights);
+}
+
+static bool goes_on(void *context)
+{
+    (void)context;
+    return false;
+}
+
+/* So many steps of all classes' networks, with rows and edges drawn at random. */
+static double time_training(const bench *b, const rer_network *shape, int64_t steps)
+{
+    enum { CLASS_ROWS = 1281, BATCH = 64 };
+    rer_device_training training = {.shape = *shape,
+                                    .batch = BATCH,
+                                    .seed = 1,
+                                    .reports = 1,
+                                    .patience = 5,
+                                    .clip = 4,
+                                    .learning_rate = 1e-3,
+                                    .a = 1e-6,
+                                    .b = 4,
+                                    .weight = 20,
+                                    .repulsion = 1,
+                                    .dropout = .01,
+                                    .regularization = 1e-6};
+    rer_device_trainee *trainees = room(b->C, sizeof *trainees);
+    float *x = draw_floats(CLASS_ROWS * b->D, .1f);
+    int32_t *head = room(2 * steps * BATCH, sizeof *head);
+    for (int64_t i = 0; i < CLASS_ROWS * b->D; i++)
+        x[i] = fminf(1, fmaxf(0, .5f + x[i]));
+    for (int64_t i = 0; i < 2 * steps * BATCH; i++)
+        head[i] = (int32_t)((uint64_t)(i * 2654435761) % CLASS_ROWS);
+    for (int32_t c = 0; c < b->C; c++)
+        trainees[c] = (rer_device_trainee){.key = (uint64_t)c << 7 | 127,
+                                           .x = x,
+                                           .n = CLASS_ROWS,
+                                           .head = head,
+                                           .tail = head + steps * BATCH,
+                                           .draws = steps * BATCH};
+    double start = now();
+    if (!b->plugin->train(b->device, &training, trainees, b->C, goes_on, NULL)) {
+        fprintf(stderr, "no room for the networks\n");
+        exit(3);
+    }
+    double taken = now() - start;
+    check(b);
+    free(trainees);
+    free(x);
+    free(head);
+    return taken;
+}
+
+static int bench_networks(bench *b)
+{
+    rer_network shape = make_shape(b->D);
+    double each[TURNS], P = (double)shape.parameters * b->C;
+    make_model(b);
+    open_device(b, true);
+    bench_sweep(b, &shape);
+    (void)time_training(b, &shape, 32);
+    for (int turn = 0; turn < TURNS; turn++) /* what begins and ends a training is in both */
+        each[turn] = (time_training(b, &shape, 288) - time_training(b, &shape, 32)) / 256;
+    qsort(each, TURNS, sizeof *each, by_size);
+    printf("a step of %d networks %.3f ms (%.3f to %.3f): %.1f GB of weights and moments at least, %.0f GFLOP\n", b->C,
+           1e3 * each[TURNS / 2], 1e3 * each[0], 1e3 * each[TURNS - 1], 24e-9 * P,
+           1e-9 * b->C * 2 * 448 * 256 * (double)b->D);
+    b->plugin->close(b->device);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "networks") == 0)
+        return bench_networks(&(bench){.N = argc > 2 ? atoll(argv[2]) : 1281167,
+                                       .D = argc > 3 ? atoll(argv[3]) : 512,
+                                       .C = argc > 4 ? atoi(argv[4]) : 1000});
     if (argc > 1 && strcmp(argv[1], "neighbours") == 0)
         return bench_neighbors(
             &(bench){.N = argc > 2 ? atoll(argv[2]) : 1000000, .D = argc > 3 ? atoll(argv[3]) : 512, .C = 2});

@@ -1,5 +1,6 @@
 """The closed form in PyTorch on the same card: class sums, scatter, Cholesky, all distances, own and best other.
     cuda.py [N D C]
+    cuda.py networks
 Medians of 5 after one to warm up, rows in the card's memory and in pinned memory. And the 10 nearest of a million rows,
 by a product and topk: of NEAR_ROWS at a time, SOME_BLOCKS of them, as if for all."""
 import statistics
@@ -66,7 +67,94 @@ def compare_nearest():
         print(f"PyTorch {name}: 10 nearest of {NEAR_N} x {NEAR_D} {nearest(x):.2f} s")
 
 
+def time_steps(step, count):
+    for _ in range(5):
+        step()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(count):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count
+
+
+def make_networks(dtype):
+    sizes = [D, 256, 10, 256, D]
+    weights = [(torch.randn(C, a, b, device="cuda") * .05).to(dtype) for a, b in zip(sizes, sizes[1:])]
+    return weights, [torch.zeros(C, 1, b, device="cuda", dtype=dtype) for b in sizes[1:]]
+
+
+def forward(x, weights, biases):
+    h = torch.relu(torch.baddbmm(biases[0], x, weights[0]))
+    z = torch.baddbmm(biases[1], h, weights[1])
+    return z
+
+
+def decode(z, weights, biases):
+    g = torch.relu(torch.baddbmm(biases[2], z, weights[2]))
+    return torch.sigmoid(torch.baddbmm(biases[3], g, weights[3]))
+
+
+def sweep_networks(dtype, rows=2048):
+    """Seconds for all rows, from some of them."""
+    weights, biases = make_networks(dtype)
+    x = torch.rand(rows, D, device="cuda", dtype=dtype)
+
+    def step():
+        for c in range(0, C, 100):
+            w, b = [v[c : c + 100] for v in weights], [v[c : c + 100] for v in biases]
+            every = x.expand(len(w[0]), rows, D)
+            ((decode(forward(every, w, b), w, b) - every).float() ** 2).sum(2)
+
+    with torch.no_grad():
+        return time_steps(step, 5) * N / rows
+
+
+def train_networks(fused, batch=64, negatives=5):
+    """Seconds of a step of all classes' networks."""
+    weights, biases = make_networks(torch.float32)
+    parameters = [p.requires_grad_() for p in weights + biases]
+    adam = torch.optim.Adam(parameters, lr=1e-3, eps=1e-7, fused=fused)
+    rows = torch.rand(1281, D, device="cuda")
+    a, b = 1e-6, 4
+
+    def step():
+        x = rows[torch.randint(1281, (C, 2 * batch), device="cuda")]
+        order = torch.randint(batch, (C, batch * negatives), device="cuda") + batch
+        h = torch.nn.functional.dropout(torch.relu(torch.baddbmm(biases[0], x, weights[0])), .01)
+        z = torch.baddbmm(biases[1], h, weights[1])
+        heads, tails = z[:, :batch], z[:, batch:]
+        g = torch.nn.functional.dropout(torch.relu(torch.baddbmm(biases[2], heads, weights[2])), .01)
+        y = torch.sigmoid(torch.baddbmm(biases[3], g, weights[3]))
+        pulled = torch.log(2 + a * ((heads - tails) ** 2).sum(2) ** b)
+        away = z.gather(1, order.unsqueeze(2).expand(-1, -1, z.shape[2]))
+        u = a * ((heads.repeat_interleave(negatives, 1) - away) ** 2).sum(2) ** b
+        pushed = torch.log1p(1 / (1 + u))
+        loss = 20 * ((y - x[:, :batch]) ** 2).mean((1, 2)) + (pulled.sum(1) + pushed.sum(1)) / (batch * (1 + negatives))
+        loss = loss + 1e-6 * sum((w * w).sum((1, 2)) for w in weights[:3])
+        adam.zero_grad(set_to_none=True)
+        loss.sum().backward()
+        torch.nn.utils.clip_grad_value_(parameters, 4)
+        adam.step()
+
+    return time_steps(step, 30)
+
+
+def compare_networks():
+    for name, allow in (("float32", False), ("TF32", True)):
+        torch.backends.cuda.matmul.allow_tf32 = allow
+        for fused in (False, True):
+            print(f"PyTorch {name}: a step of {C} networks, Adam {'fused' if fused else 'as it comes'}: "
+                  f"{1e3 * train_networks(fused):.2f} ms")
+    print(f"PyTorch bfloat16: sweep {sweep_networks(torch.bfloat16):.2f} s")
+    torch.backends.cuda.matmul.allow_tf32 = True
+    print(f"PyTorch TF32: sweep {sweep_networks(torch.float32):.2f} s")
+
+
 def main():
+    if sys.argv[1:] == ["networks"]:
+        compare_networks()
+        return
     labels = torch.randint(C, (N,), device="cuda")
     rows = torch.randn(N, D, device="cuda")
     pinned = rows.cpu().pin_memory()

@@ -1,7 +1,7 @@
 # librer_cuda.so, the plug-in behind --device cuda: nothing else knows of CUDA. Sanitizers and fuzzers do without.
 set(RER_CUDA AUTO CACHE STRING "build the plug-in for CUDA cards: ON, OFF, or AUTO, where nvcc is there")
 set_property(CACHE RER_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(RER_CUDA_ARCHITECTURES "80;90" CACHE STRING "compute capabilities it is compiled for; others compile it when it starts")
+set(RER_CUDA_ARCHITECTURES "80;90a" CACHE STRING "compute capabilities it is compiled for; others compile it when it starts")
 set(RER_CUDA_OLDEST 75 CACHE STRING "and the oldest of those")
 
 set(RER_WITH_CUDA OFF)
@@ -23,9 +23,10 @@ foreach(architecture ${RER_CUDA_ARCHITECTURES})
     list(APPEND flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 set(folder ${PROJECT_SOURCE_DIR}/src/backend/cuda)
-set(headers ${folder}/card.cuh ${folder}/../device.h ${folder}/../backend.h ${PROJECT_SOURCE_DIR}/include/rer.h)
+set(headers ${folder}/card.cuh ${folder}/networks.cuh ${folder}/product.cuh ${folder}/sweep.cuh
+    ${PROJECT_SOURCE_DIR}/src/core/random.h ${folder}/../device.h ${folder}/../backend.h ${PROJECT_SOURCE_DIR}/include/rer.h)
 set(objects "")
-foreach(name plugin products sums scatter score near neighbors)
+foreach(name plugin products sums scatter score near neighbors networks sweep train)
     set(object ${PROJECT_BINARY_DIR}/cuda/${name}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${folder}/${name}.cu ${headers} VERBATIM
                        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda

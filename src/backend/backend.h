@@ -31,6 +31,19 @@ typedef struct rer_network_kernels {
     void (*adam)(float *w, float *m, float *v, const float *g, double rate, double l2, double clip, int64_t n);
 } rer_network_kernels;
 
+/* Shape of a network (fit/autoencoder/network.h). */
+#define RER_HIDDEN_MAX 4
+#define RER_LAYERS_MAX (2 * RER_HIDDEN_MAX + 2)
+#define RER_NEGATIVES 5 /* tails that a head is pushed from, for each that it is pulled to */
+
+typedef struct rer_network {
+    int layers, encoder;               /* in all; of the encoder */
+    int64_t width[RER_LAYERS_MAX + 1]; /* layer l maps width[l] to width[l + 1] */
+    int64_t weight[RER_LAYERS_MAX];    /* where W_l [in, out] starts among the parameters */
+    int64_t bias[RER_LAYERS_MAX];      /* and b_l [out] */
+    int64_t parameters;
+} rer_network;
+
 /* What a row says of each of n classes, and what a unit of it is worth. */
 typedef struct rer_channel_evidence {
     int32_t count;

@@ -7,7 +7,7 @@
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 2             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 3             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_BLOCK 1024
@@ -37,7 +37,14 @@ typedef struct rer_device_channel {
     bool whole;         /* all classes are taken at once: the edge counts, and so do the odds */
 } rer_device_channel;
 
-/* And of class models in one metric (fit/centroid_rows.c has the letters). */
+/* A network for each class (fit/autoencoder). */
+typedef struct rer_device_networks {
+    rer_network shape;
+    const float *weights; /* [C, parameters] */
+    const float *own;     /* [N] squared own errors, NaN: none; NULL: as the networks have them */
+} rer_device_networks;
+
+/* And of class models in one metric (fit/centroid_rows.c has the letters), or of networks: then the metric is nothing. */
 typedef struct rer_device_model {
     const double *mean; /* [C + 1, D] of the classes, and what rows without one are compared from */
     const float *root;  /* [D, D] lower triangle, NULL: the identity */
@@ -48,6 +55,7 @@ typedef struct rer_device_model {
     double weight;
     bool left_out;                     /* each row is taken out of the model that scores it */
     const rer_device_channel *channel; /* NULL: no odds are wanted */
+    const rer_device_networks *networks; /* NULL: classes are means */
 } rer_device_model;
 
 /* A row's errors under all classes, reduced. */
@@ -78,6 +86,32 @@ typedef struct rer_device_near {
     rer_neighbor *list;       /* [count, slots, RER_DEVICE_NEAR_KEPT] squared distances; those that ask are filled */
     float *trusted;           /* [count, slots, RER_DEVICE_NEAR] of rows that are not doubted, INFINITY: none */
 } rer_device_near;
+
+/* How networks are trained (fit/autoencoder/train.h). */
+typedef struct rer_device_training {
+    rer_network shape;
+    int64_t batch, seed;
+    int32_t reports, patience;
+    double least_gain, clip;
+    double learning_rate, a, b, weight, repulsion, dropout, regularization;
+} rer_device_training;
+
+/* One of them, and what became of it. */
+typedef struct rer_device_trainee {
+    uint64_t key;
+    const float *x; /* [n, D] rows to learn from */
+    int64_t n;
+    const int32_t *head, *tail; /* [draws] of those */
+    int64_t draws;
+    const float *held; /* [n_held, D] rows whose errors are wanted */
+    int64_t n_held;
+    float *w;      /* [parameters], NULL: not wanted */
+    float *errors; /* [n_held] squared */
+    int64_t steps;
+    double first_loss, last_loss;      /* means of the first and the last report */
+    double reconstruction, layout;     /* of the last step */
+    bool is_finite;                    /* its losses and weights; it has ended where they were not */
+} rer_device_trainee;
 
 #define RER_DEVICE_LISTED 20
 #define RER_DEVICE_ASKING 8192
@@ -111,6 +145,13 @@ typedef struct rer_device_plugin {
     void (*score_begin)(void *device, const rer_device_model *model);
     void (*score_add)(void *device, int slot);
     const rer_reduced_row *(*score_rows)(void *device, int slot);
+
+    /* Whether score_begin takes networks of this shape. */
+    bool (*takes_networks)(void *device, const rer_network *shape);
+    /* Trains networks side by side, with the draws and the numbers of fit/autoencoder/train.c; `stop` is asked now and
+     * then. false: it has no room for so many, and nothing was done. */
+    bool (*train)(void *device, const rer_device_training *training, rer_device_trainee *trainees, int32_t count,
+                  bool (*stop)(void *context), void *context);
 
     /* Fills the lists; false: it has no room for that, and nothing was done. */
     bool (*near)(void *device, const rer_device_near *near);

@@ -5,6 +5,13 @@
 #include <Random123/philox.h>
 #include <stdint.h>
 
+/* A card draws the same numbers. */
+#ifdef __CUDACC__
+#define RER_ANYWHERE __device__
+#else
+#define RER_ANYWHERE
+#endif
+
 typedef enum rer_purpose {
     RER_RANDOM_SAMPLE = 1,
     RER_RANDOM_FOLD,
@@ -25,7 +32,7 @@ typedef enum rer_purpose {
 } rer_purpose;
 
 /* 64 random bits. */
-static inline uint64_t rer_random_bits(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
+static inline RER_ANYWHERE uint64_t rer_random_bits(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
 {
     philox4x32_ctr_t counter = {{(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b, (uint32_t)(b >> 32)}};
     philox4x32_key_t key = {{(uint32_t)seed ^ ((uint32_t)purpose * 0x9E3779B9u), (uint32_t)((uint64_t)seed >> 32)}};
@@ -34,13 +41,13 @@ static inline uint64_t rer_random_bits(int64_t seed, rer_purpose purpose, uint64
 }
 
 /* Uniform in [0, 1). */
-static inline double rer_random_uniform(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
+static inline RER_ANYWHERE double rer_random_uniform(int64_t seed, rer_purpose purpose, uint64_t a, uint64_t b)
 {
     return (double)(rer_random_bits(seed, purpose, a, b) >> 11) * 0x1p-53;
 }
 
 /* Fisher and Yates: a random order of rows [n], from the order that they have. */
-static inline void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, rer_purpose purpose, uint64_t key)
+static inline RER_ANYWHERE void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, rer_purpose purpose, uint64_t key)
 {
     for (int64_t i = n - 1; i > 0; i--) {
         double u = rer_random_uniform(seed, purpose, key, (uint64_t)i);

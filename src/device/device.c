@@ -15,13 +15,14 @@ _Static_assert(RER_DEVICE_BLOCK == RER_BLOCK, "stretches of whole blocks");
 static const char *reason_against(const rer_run *run)
 {
     const rer_options *options = run->options;
-    if (options->reconstructor != RER_CENTROID)
-        return "only the reconstructor centroid has a part for a card";
-    if (options->normalize == RER_MINMAX)
+    bool networks = options->reconstructor == RER_AUTOENCODER;
+    if (options->reconstructor != RER_CENTROID && !networks)
+        return "only the reconstructors centroid and autoencoder have a part for a card";
+    if (options->normalize == RER_MINMAX && !networks)
         return "--normalize minmax has no part for a card";
     if (rer_dataset_is_apart(run->data))
         return "the rows lie elsewhere, in parts";
-    if (run->view != NULL || run->N < 4 * run->D)
+    if (run->view != NULL || (run->N < 4 * run->D && !networks))
         return "rows this few beside their features are scored in double";
     if (run->D > WIDEST || run->C > CLASSES_MOST)
         return "a card takes at most 8192 features and 16384 classes";
@@ -68,7 +69,7 @@ rer_status rer_device_open(rer_run *run, char why[RER_DEVICE_MESSAGE], rer_error
         return status;
     if (open_card(device, run, why) == RER_OK) {
         run->device = device;
-        run->passes = &rer_passes_device;
+        run->passes = run->options->reconstructor == RER_AUTOENCODER ? &rer_passes_networks : &rer_passes_device;
         *why = 0;
         return RER_OK;
     }

@@ -18,4 +18,12 @@ void rer_device_close(rer_run *run);
 /* What has failed on the card, if anything. */
 rer_status rer_device_status(const rer_device *device, rer_error *error);
 
+/* Says how far the work of a stage is; stops where that is wanted. */
+rer_status rer_device_report(const rer_run *run, const char *stage, double done, rer_error *error);
+
+/* Networks side by side (run/passes.h). */
+rer_status rer_device_train(const rer_device_training *training, rer_device_trainee *trainees, int32_t count,
+                            const rer_run *run, bool *done, rer_error *error);
+
 extern const rer_passes rer_passes_device;
+extern const rer_passes rer_passes_networks; /* of the reconstructor autoencoder */

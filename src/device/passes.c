@@ -3,7 +3,9 @@
 #include "device/device.h"
 
 #include "channel/channel.h"
+#include "fit/autoencoder/autoencoder.h"
 #include "fit/centroid.h"
+#include "fit/moments.h"
 #include "score/near_rows.h"
 #include "score/score.h"
 
@@ -198,39 +200,18 @@ static rer_device_channel channel_of(const rer_channel *channel)
     };
 }
 
-static bool can_score(const rer_scores *scores, const rer_model *model, const rer_run *run, const rer_output *errors)
+static bool can_score(const rer_scores *scores, const rer_run *run, const rer_output *errors)
 {
-    const rer_centroid *centroid = rer_centroid_of(model->state);
-    return !centroid->in_double && centroid->groups == NULL && run->fitted == NULL &&
-           run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
+    return run->fitted == NULL && run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
 }
 
-static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
-                        bool left_out, rer_output *errors, rer_error *error)
+/* What all models have in common is filled in here. */
+static rer_status score_with(rer_device_model *on_card, rer_scores *scores, rer_ratio_sums *sums, const rer_model *model,
+                             const rer_run *run, bool left_out, rer_error *error)
 {
     const rer_device *device = run->device;
-    const rer_centroid *centroid = rer_centroid_of(model->state);
-    int64_t C = run->C, D = run->D;
-    double *mean = NULL;
-    if (!can_score(scores, model, run, errors))
-        return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
-    rer_status status = rer_allocate(&mean, (C + 1) * D, sizeof *mean, "class means", error);
-    if (status != RER_OK)
-        return status;
-    memcpy(mean, centroid->mean, (size_t)(C * D) * sizeof *mean);
-    memcpy(mean + C * D, centroid->grand, (size_t)D * sizeof *mean);
     rer_device_channel channel = scores->logit != NULL ? channel_of(model->channel) : (rer_device_channel){0};
-    rer_device_model on_card = {
-        .mean = mean,
-        .root = centroid->root_real,
-        .u = centroid->u,
-        .norm = centroid->norm,
-        .pairs = centroid->pairs,
-        .n = centroid->n,
-        .weight = centroid->weight,
-        .left_out = left_out && !centroid->in_sample,
-        .channel = scores->logit != NULL ? &channel : NULL,
-    };
+    on_card->channel = scores->logit != NULL ? &channel : NULL;
     device_pass pass = {.run = run,
                         .normalizer = &model->normalizer,
                         .add = device->plugin->score_add,
@@ -241,10 +222,48 @@ static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_mode
                         .ratios = sums,
                         .model = model,
                         .left_out = left_out};
-    device->plugin->score_begin(device->card, &on_card);
-    status = run_pass(&pass, error);
+    device->plugin->score_begin(device->card, on_card);
+    return run_pass(&pass, error);
+}
+
+static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                        bool left_out, rer_output *errors, rer_error *error)
+{
+    const rer_centroid *centroid = rer_centroid_of(model->state);
+    int64_t C = run->C, D = run->D;
+    double *mean = NULL;
+    if (!can_score(scores, run, errors) || centroid->in_double || centroid->groups != NULL)
+        return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
+    rer_status status = rer_allocate(&mean, (C + 1) * D, sizeof *mean, "class means", error);
+    if (status != RER_OK)
+        return status;
+    memcpy(mean, centroid->mean, (size_t)(C * D) * sizeof *mean);
+    memcpy(mean + C * D, centroid->grand, (size_t)D * sizeof *mean);
+    rer_device_model on_card = {
+        .mean = mean,
+        .root = centroid->root_real,
+        .u = centroid->u,
+        .norm = centroid->norm,
+        .pairs = centroid->pairs,
+        .n = centroid->n,
+        .weight = centroid->weight,
+        .left_out = left_out && !centroid->in_sample,
+    };
+    status = score_with(&on_card, scores, sums, model, run, left_out, error);
     free(mean);
     return status;
+}
+
+static rer_status score_networks(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
+                                 bool left_out, rer_output *errors, rer_error *error)
+{
+    const rer_device *device = run->device;
+    const rer_autoencoder *state = model->state;
+    rer_device_networks networks = {state->network, state->weights, left_out ? state->own : NULL};
+    rer_device_model on_card = {.networks = &networks};
+    if (!can_score(scores, run, errors) || !device->plugin->takes_networks(device->card, &state->network))
+        return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
+    return score_with(&on_card, scores, sums, model, run, left_out, error);
 }
 
 /* ---- near rows --------------------------------------------------------------------------- */
@@ -316,11 +335,9 @@ static rer_status do_nothing(void *context, int64_t item, void *scratch, rer_err
     return RER_OK;
 }
 
-/* Says how far the search is; stops where that is wanted. */
-static rer_status report_search(const rer_run *run, int64_t row, rer_error *error)
+rer_status rer_device_report(const rer_run *run, const char *stage, double done, rer_error *error)
 {
-    double done = (double)row / (double)run->N;
-    rer_job job = {.stage = "finding neighbours", .from = done, .to = done, .items = 1, .work = do_nothing};
+    rer_job job = {.stage = stage, .from = done, .to = done, .items = 1, .work = do_nothing};
     return rer_pool_run(run->pool, &job, error);
 }
 
@@ -332,7 +349,7 @@ static rer_status find_neighbors(rer_neighbor *list, const uint8_t *among, const
     *done = device->loaded && plugin->neighbors_begin(device->card, among);
     rer_status status = rer_device_status(device, error);
     for (int64_t first = 0; *done && status == RER_OK && first < run->N; first += RER_DEVICE_ASKING) {
-        status = report_search(run, first, error);
+        status = rer_device_report(run, "finding neighbours", (double)first / (double)run->N, error);
         if (status == RER_OK) {
             plugin->neighbors_find(device->card, first, rer_min(RER_DEVICE_ASKING, run->N - first),
                                    list + first * RER_DEVICE_LISTED);
@@ -349,5 +366,15 @@ const rer_passes rer_passes_device = {
     .score = score,
     .near = find_near,
     .neighbors = find_neighbors,
+    .reads_rows = true,
+};
+
+/* Networks are fitted to rows that are scaled by what the first pass finds: the card has them when they are scored. */
+const rer_passes rer_passes_networks = {
+    .class_sums = rer_class_sums_add,
+    .scatter = rer_scatter_add,
+    .score = score_networks,
+    .near = find_near,
+    .train = rer_device_train,
     .reads_rows = true,
 };

@@ -12,6 +12,8 @@ struct rer_class_moments;
 struct rer_row_sample;
 struct rer_near;
 struct rer_witnesses;
+struct rer_device_training;
+struct rer_device_trainee;
 
 #define RER_LISTED 20 /* neighbours listed: more than vote, so that some may be left out at random */
 
@@ -31,5 +33,9 @@ typedef struct rer_passes {
     /* The RER_LISTED rows nearest to each row (detect/neighbors.h), to list [N, RER_LISTED]; among [N]: 1 where a row is
      * searched among. *done false: it has no part in that, as where this is NULL. */
     rer_status (*neighbors)(rer_neighbor *list, const uint8_t *among, const rer_run *run, bool *done, rer_error *error);
+    /* Trains networks side by side (fit/autoencoder/tile.h). *done false: it has no part in that or no room for so many,
+     * as where this is NULL. */
+    rer_status (*train)(const struct rer_device_training *training, struct rer_device_trainee *trainees, int32_t count,
+                        const rer_run *run, bool *done, rer_error *error);
     bool reads_rows; /* single rows can be read when they are needed; else they are fetched by `scatter` */
 } rer_passes;

@@ -12,7 +12,7 @@
 typedef struct plain_slot {
     rer_device_rows rows;
     rer_device_rows now; /* of the stretch under way: these, or kept ones */
-    int64_t count;
+    int64_t first, count;
     rer_reduced_row *reduced;
 } plain_slot;
 
@@ -24,6 +24,7 @@ typedef struct plain_device {
     double far, *work;
     rer_device_model model;
     rer_device_channel channel;
+    rer_device_networks networks;
     int64_t loads;
     const uint8_t *among; /* of a search that is under way */
     char failure[RER_DEVICE_MESSAGE];
@@ -128,6 +129,7 @@ static void load(void *handle, int which, int64_t first, int64_t count, bool kep
     plain_slot *slot = &device->slot[which];
     int64_t D = device->shape.D;
     slot->now = slot->rows;
+    slot->first = first;
     slot->count = count;
     if (device->kept.x != NULL) {
         slot->now =
@@ -222,6 +224,11 @@ static void score_begin(void *handle, const rer_device_model *model)
         device->channel = *model->channel;
         device->model.channel = &device->channel;
     }
+    if (model->networks != NULL) {
+        device->networks = *model->networks;
+        device->model.networks = &device->networks;
+        return;
+    }
     memcpy(device->mean, model->mean, (size_t)((C + 1) * D) * sizeof(double));
     for (int64_t j = 0; j < D; j++)
         for (int64_t k = 0; k < D; k++)
@@ -262,6 +269,42 @@ static void row_errors(const plain_device *device, const plain_slot *slot, int64
     }
     if (code >= 0)
         d2[code] = device->model.left_out && n < 2 ? NAN : share * share * own / rest;
+}
+
+/* y [width[layers]] of x under a network. */
+static void run_network(const rer_network *shape, const float *w, const float *x, double *y)
+{
+    double before[8192];
+    for (int64_t j = 0; j < shape->width[0]; j++)
+        y[j] = (double)x[j];
+    for (int l = 0; l < shape->layers; l++) {
+        int64_t in = shape->width[l], out = shape->width[l + 1];
+        memcpy(before, y, (size_t)in * sizeof *y);
+        for (int64_t k = 0; k < out; k++)
+            y[k] = (double)w[shape->bias[l] + k];
+        for (int64_t j = 0; j < in; j++)
+            for (int64_t k = 0; before[j] != 0 && k < out; k++)
+                y[k] += before[j] * (double)w[shape->weight[l] + j * out + k];
+        for (int64_t k = 0; k < out; k++)
+            y[k] = l == shape->layers - 1 ? 1 / (1 + exp(-y[k])) : l == shape->encoder - 1 ? y[k] : fmax(y[k], 0);
+    }
+}
+
+/* d2 [C] of a row under networks. */
+static void network_errors(const plain_device *device, const plain_slot *slot, int64_t i, double *d2)
+{
+    const rer_device_networks *of = &device->networks;
+    const float *x = slot->now.x + i * device->shape.D;
+    int32_t code = slot->now.code[i];
+    double y[8192];
+    for (int32_t k = 0; k < device->shape.C; k++) {
+        run_network(&of->shape, of->weights + k * of->shape.parameters, x, y);
+        d2[k] = 0;
+        for (int64_t j = 0; j < device->shape.D; j++)
+            d2[k] += (y[j] - (double)x[j]) * (y[j] - (double)x[j]);
+    }
+    if (code >= 0 && of->own != NULL)
+        d2[code] = (double)of->own[slot->first + i];
 }
 
 static void reduce_nearest(rer_reduced_row *row, const double *d2, int32_t C, int32_t code)
@@ -328,7 +371,10 @@ static void score_add(void *handle, int which)
         memset(row, 0, sizeof *row);
         if (code < -1)
             continue;
-        row_errors(device, slot, i, d2, &cancelled);
+        if (device->model.networks != NULL)
+            network_errors(device, slot, i, d2);
+        else
+            row_errors(device, slot, i, d2, &cancelled);
         reduce_nearest(row, d2, device->shape.C, code);
         if (device->model.channel != NULL)
             reduce_channel(row, d2, z, device, code);
@@ -343,6 +389,20 @@ static void score_add(void *handle, int which)
 static const rer_reduced_row *score_rows(void *handle, int slot)
 {
     return ((plain_device *)handle)->slot[slot].reduced;
+}
+
+static bool takes_networks(void *handle, const rer_network *shape)
+{
+    (void)handle, (void)shape;
+    return true;
+}
+
+/* Left to the CPU, which the card is compared with. */
+static bool train(void *handle, const rer_device_training *training, rer_device_trainee *trainees, int32_t count,
+                  bool (*stop)(void *context), void *context)
+{
+    (void)handle, (void)training, (void)trainees, (void)count, (void)stop, (void)context;
+    return false;
 }
 
 /* ---- near rows --------------------------------------------------------------------------- */
@@ -469,6 +529,8 @@ const rer_device_plugin *rer_device_load(void)
         .score_begin = score_begin,
         .score_add = score_add,
         .score_rows = score_rows,
+        .takes_networks = takes_networks,
+        .train = train,
         .near = find_near,
         .neighbors_begin = neighbors_begin,
         .neighbors_find = neighbors_find,

@@ -31,8 +31,15 @@ typedef struct analysis {
     double outliers;        /* every 500th row is so many times as long */
     bool invalid;           /* some rows are not finite */
     bool on_card;           /* only there: plain loops show nothing more, and take long */
+    bool trained;           /* networks, whose training follows the last digits: all else by some more */
     bool chosen;            /* the shrinkage is chosen, and moves with the last digits: all else by some more */
 } analysis;
+
+/* Plain loops have the same bits anyway, and need no memory of their own. */
+static bool is_card(void)
+{
+    return getenv("RER_TEST_CARD") != NULL;
+}
 
 static rer_result *analyze(const rer_dataset *data, const analysis *one, const char *device, const char *memory)
 {
@@ -82,7 +89,7 @@ static void compare_rows(const rer_result *got, const rer_result *want, const an
 {
     int64_t flags = 0, suggestions = 0;
     double farthest = 0; /* from its threshold, of a row whose flag differs */
-    double most = one->chosen ? 1e-3 : 2e-5;
+    double most = one->trained && is_card() ? .02 : one->chosen ? 1e-3 : 2e-5;
     for (int64_t i = 0; i < want->N; i++) {
         assert_near((double)got->own[i], (double)want->own[i], most, one, "an own error");
         assert_near((double)got->other[i], (double)want->other[i], most, one, "a best other error");
@@ -101,7 +108,7 @@ static void compare_rows(const rer_result *got, const rer_result *want, const an
 static void compare(const rer_result *got, const rer_result *want, const made_data *made, const analysis *one)
 {
     const rer_summary *a = &got->summary, *b = &want->summary;
-    double most = one->chosen ? 2e-4 : 1e-5;
+    double most = one->trained && is_card() ? 2e-3 : one->chosen ? 2e-4 : 1e-5;
     printf("  %-26s chi %.1e, shrinkage %.1e, AUROC %.1e, noise rate %.1e\n", one->name, a->chi / b->chi - 1,
            a->shrinkage / b->shrinkage - 1, auroc(got, made) - auroc(want, made), a->noise_rate - b->noise_rate);
     assert_near(a->chi, b->chi, most, one, "chi");
@@ -188,16 +195,18 @@ static const analysis analyses[] = {
      .on_card = true,
      .settings = {.N = 9000, .D = 33, .C = 5, .separation = 1, .mislabelled = 300},
      .options = {"detector", "simifeat"}},
+    {.name = "autoencoder, in-sample",
+     .settings = {.N = 400, .D = 6, .C = 4, .separation = 2, .unlabelled = 20, .mislabelled = 20},
+     .options = {"reconstructor", "autoencoder", "folds", "1", "epochs", "1"},
+     .trained = true},
+    {.name = "autoencoder, cross-fitted",
+     .settings = {.N = 300, .D = 5, .C = 3, .separation = 3, .singletons = 1, .mislabelled = 15},
+     .options = {"reconstructor", "autoencoder", "folds", "3", "epochs", "1"},
+     .trained = true},
     {.name = "the paper's probability",
      .settings = {.N = 3000, .D = 20, .C = 7, .separation = 1, .mislabelled = 100},
      .options = {"probability", "density"}},
 };
-
-/* Plain loops have the same bits anyway, and need no memory of their own. */
-static bool is_card(void)
-{
-    return getenv("RER_TEST_CARD") != NULL;
-}
 
 static void test_agreement(void **state)
 {

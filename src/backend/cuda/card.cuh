@@ -38,7 +38,7 @@ struct Slot {
     Rows stage;           /* where the card does not keep rows */
     Rows rows;            /* of the stretch under way */
     const int32_t *code;  /* the same on the host */
-    int64_t count;
+    int64_t first, count;
     int32_t *order, *order_on_card; /* [rows] labelled rows by class */
     Piece *pieces, *pieces_on_card;
     int32_t *piece_start, *piece_start_on_card; /* [C + 1] */
@@ -79,6 +79,8 @@ struct Card {
     bool has_root;
     int64_t left;                /* bytes that may be used beside all this */
     struct Searching *searching; /* NULL: no search is under way */
+    struct Sweep *sweep;         /* NULL: classes are no networks */
+    bool is_recent, is_hopper;   /* has the products that networks need, and those of sweep.cu */
     std::thread *starting;       /* loads what the products need, which takes a while; NULL: it is there */
 };
 
@@ -179,6 +181,9 @@ void scatter_end(void *device, double *scatter);
 void score_begin(void *device, const rer_device_model *model);
 void score_add(void *device, int slot);
 const rer_reduced_row *score_rows(void *device, int slot);
+bool takes_networks(void *device, const rer_network *shape);
+bool train_networks(void *device, const rer_device_training *training, rer_device_trainee *trainees, int32_t count,
+                    bool (*stop)(void *context), void *context);
 bool near_rows(void *device, const rer_device_near *near);
 bool neighbors_begin(void *device, const uint8_t *among);
 void neighbors_find(void *device, int64_t first, int64_t count, rer_neighbor *list);

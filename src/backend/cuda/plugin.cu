@@ -1,5 +1,5 @@
 /* The plug-in: opens a card, gives it its memory, and moves rows to it. */
-#include "backend/cuda/card.cuh"
+#include "backend/cuda/networks.cuh"
 
 #include <rer.h>
 
@@ -179,6 +179,8 @@ static void start(Card *card)
     CHECK(card, cudaSetDevice(card->shape.card));
     CHECK(card, cudaGetDeviceProperties(&properties, card->shape.card));
     card->parts = parts_of(&properties);
+    card->is_recent = properties.major >= 8;
+    card->is_hopper = properties.major == 9;
     card->width = (card->shape.D + 3) / 4 * 4;
     (void)snprintf(card->name, sizeof card->name, "%s", properties.name);
     CHECK(card, cudaStreamCreateWithFlags(&card->in, cudaStreamNonBlocking));
@@ -232,6 +234,7 @@ static void close_card(void *device)
     finish_start(card);
     (void)cudaDeviceSynchronize();
     neighbors_end(card);
+    free_sweep(card);
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         for (cudaEvent_t event : {card->slots[i].copied, card->slots[i].computed, card->slots[i].returned})
             if (event != NULL)
@@ -335,6 +338,7 @@ static void load(void *device, int which, int64_t first, int64_t count, bool kep
 {
     Card *card = (Card *)device;
     Slot *slot = &card->slots[which];
+    slot->first = first;
     slot->count = count;
     slot->rows = card->keeps ? rows_at(card, &card->kept, first) : slot->stage;
     slot->code = kept ? card->kept_code + first : slot->host.code;
@@ -368,6 +372,8 @@ static const rer_device_plugin plugin = {
     score_begin,
     score_add,
     score_rows,
+    takes_networks,
+    train_networks,
     near_rows,
     neighbors_begin,
     neighbors_find,

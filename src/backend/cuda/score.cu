@@ -1,6 +1,6 @@
 /* Scores: T = residual root', then T u' for all classes, and a warp reduces a row's products to its errors, its nearest
  * classes and the channel's sums: fit/centroid_rows.c, score/reduce.c and channel/channel.c have the letters. */
-#include "backend/cuda/card.cuh"
+#include "backend/cuda/networks.cuh"
 
 #include <cmath>
 #include <cstring>
@@ -78,25 +78,35 @@ static void put_pairs(Card *card, const float *pairs)
     LAUNCHED(card);
 }
 
+static void put_channel(Card *card, const rer_device_channel *channel)
+{
+    int64_t C = card->shape.C;
+    if (channel == NULL)
+        return;
+    card->channel = *channel;
+    card->model.channel = &card->channel;
+    put(card, card->bias, channel->bias, C);
+    if (channel->rates != NULL)
+        put(card, card->rates, channel->rates, C * C);
+}
+
 void score_begin(void *device, const rer_device_model *model)
 {
     Card *card = (Card *)device;
     int64_t C = card->shape.C, D = card->shape.D;
     finish_start(card);
     card->model = *model;
+    put_channel(card, model->channel);
+    if (model->networks != NULL) {
+        sweep_begin(card, model->networks);
+        return;
+    }
     card->has_root = model->root != NULL;
     put(card, card->mean, model->mean, (C + 1) * D);
     put_wide(card, card->u, model->u, C + 1);
     put(card, card->norm, model->norm, C);
     put_pairs(card, model->pairs);
     put(card, card->n, model->n, C);
-    if (model->channel != NULL) {
-        card->channel = *model->channel;
-        card->model.channel = &card->channel;
-        put(card, card->bias, model->channel->bias, C);
-        if (model->channel->rates != NULL)
-            put(card, card->rates, model->channel->rates, C * C);
-    }
     if (card->has_root)
         put_root(card, model->root);
     make_right_operand(card, card->u_operand, C, card->u, C, card->width);
@@ -161,7 +171,8 @@ static __global__ void make_terms(Terms to)
 struct Reduction {
     rer_reduced_row *out;
     float *h;
-    const float4 *terms;
+    const float4 *terms; /* NULL: h are errors, and ... */
+    const float *own;    /* ... [rows] those of the own class, NULL: they are among them */
     const int32_t *code;
     const float *pairs, *norm, *bias, *rates; /* bias NULL: no channel; rates NULL: none */
     int64_t count;
@@ -220,16 +231,23 @@ static __device__ float least_of_warp(float value)
 static __device__ float reduce_errors(rer_reduced_row *row, float *d2, const Reduction &from, int64_t i, int32_t code,
                                       int lane)
 {
-    float4 terms = from.terms[i];
     const float *h = from.h + i * from.C, *m = code >= 0 ? from.pairs + (int64_t)code * from.C : from.norm;
+    float known = code < 0 ? NAN : from.own != NULL ? from.own[i] : h[code];
+    float4 terms = from.terms != NULL ? from.terms[i] : float4{0, 0, 0, known};
     float own = terms.x, h_own = terms.y, gain = terms.z, least = INFINITY, sum = 0;
+    __syncwarp(); /* errors may take the place of products */
     int again = 0;
     row->nearest = rer_nearest{INFINITY, INFINITY, INT32_MAX, INT32_MAX, 0};
     for (int32_t k = lane; k < from.C; k += WARP) {
-        float difference = h_own - h[k], g = own + difference, error = g + difference + m[k];
         bool is_own = k == code;
-        again |= !is_own && !(error >= (float)RER_CANCELLED_BELOW * (own + m[k]));
-        error = is_own ? terms.w : fmaxf(error + gain * g * g, 0);
+        float error = h[k];
+        if (from.terms != NULL) {
+            float difference = h_own - error, g = own + difference;
+            error = g + difference + m[k];
+            again |= !is_own && !(error >= (float)RER_CANCELLED_BELOW * (own + m[k]));
+            error = fmaxf(error + gain * g * g, 0);
+        }
+        error = is_own ? terms.w : error;
         again |= !is_own && !(error < INFINITY);
         d2[k] = error;
         least = error < least ? error : least;
@@ -315,12 +333,9 @@ static __global__ void reduce_rows(Reduction from)
 
 /* ---- a stretch --------------------------------------------------------------------------- */
 
-void score_add(void *device, int which)
+/* h <- products with all classes, and what else their errors are made of. */
+static void multiply_classes(Card *card, const Slot *slot)
 {
-    Card *card = (Card *)device;
-    Slot *slot = &card->slots[which];
-    if (!is_well(card))
-        return;
     int64_t count = slot->count, C = card->shape.C;
     make_residuals(card, slot, count, true, false, card->has_root ? NULL : card->t);
     if (card->has_root)
@@ -342,12 +357,28 @@ void score_add(void *device, int which)
     make_terms<<<blocks_for(count, ROWS), ROWS * WARP, 0, card->compute>>>(terms);
     LAUNCHED(card);
     multiply(card, card->h, C, card->operand, card->u_operand, count, C);
+}
+
+void score_add(void *device, int which)
+{
+    Card *card = (Card *)device;
+    Slot *slot = &card->slots[which];
+    int64_t count = slot->count, C = card->shape.C;
+    bool networks = card->model.networks != NULL;
     if (!is_well(card))
         return;
+    if (networks)
+        sweep_add(card, slot);
+    else
+        multiply_classes(card, slot);
+    if (!is_well(card))
+        return;
+    const float *own = networks ? sweep_own(card) : NULL;
     const rer_device_channel *channel = card->model.channel;
     Reduction from = {slot->reduced_on_card,
                       card->h,
-                      card->terms,
+                      networks ? NULL : card->terms,
+                      own != NULL ? own + slot->first : NULL,
                       slot->rows.code,
                       card->pairs,
                       card->norm,

@@ -1,19 +1,14 @@
 /* autoencoder: the network that the paper describes, one for each class, on min-max scaled features.
  * Own-class errors are cross-fitted (folds.h): a network that has seen a wrong label learns it. */
-#include "core/tensors.h"
-#include "fit/autoencoder/train.h"
-#include "fit/folds.h"
-#include "fit/moments.h"
+#include "fit/autoencoder/autoencoder.h"
 
-typedef struct autoencoder_state {
-    rer_network network;
-    float *weights; /* [C, parameters] */
-    float *own;     /* [N] squared cross-fitted own error of the fitted rows; NULL: in-sample */
-} autoencoder_state;
+#include "core/tensors.h"
+#include "fit/autoencoder/tile.h"
+#include "fit/moments.h"
 
 static void free_state(void *pointer)
 {
-    autoencoder_state *state = pointer;
+    rer_autoencoder *state = pointer;
     if (state == NULL)
         return;
     RER_FREE_ALL(state->weights, state->own, state);
@@ -61,6 +56,7 @@ typedef struct training_pass {
     const rer_training *training;
     rer_fold_plan *plan;
     float *weights; /* [C, parameters] */
+    int64_t first;  /* task: those before are done */
 } training_pass;
 
 typedef struct task_scratch {
@@ -105,12 +101,11 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
     const rer_network *network = &pass->training->network;
     rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
     task_scratch parts = lay_out_task(pass, &scratch);
-    rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
-    if (task.n_fit == 0 || (!task.is_model && task.n_held == 0))
-        return RER_OK; /* a row alone in its class has no fit without it */
+    rer_fold_task task = rer_fold_task_of(pass->plan, pass->first + item, parts.rows);
+    if (rer_fold_is_empty(&task))
+        return RER_OK;
     float *x = NULL, *fold_weights = NULL, *w = pass->weights + task.class * network->parameters;
     int64_t room = rer_max(task.n_fit, rer_min(task.n_held, RER_BLOCK));
-    uint64_t key = (uint64_t)task.class << 7 | (uint64_t)(task.is_model ? 127 : task.fold);
     rer_status status = rer_allocate(&x, room * run->D, sizeof *x, "the rows of a class", error);
     if (status == RER_OK && !task.is_model) {
         status = rer_allocate(&fold_weights, network->parameters, sizeof *w, "a network", error);
@@ -119,24 +114,26 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
     if (status == RER_OK)
         status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error);
     if (status == RER_OK)
-        status = rer_train(w, NULL, pass->training, x, task.n_fit, key, rer_run_class_name(run, task.class), run->pool,
-                           run->kernels, error);
+        status = rer_train(w, NULL, pass->training, x, task.n_fit, rer_fold_key(&task), rer_run_class_name(run, task.class),
+                           run->pool, run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, parts.reading, error);
     RER_FREE_ALL(x, fold_weights);
     return status;
 }
 
-static rer_status train_all(autoencoder_state *state, const rer_normalizer *normalizer, const rer_training *training,
+static rer_status train_all(rer_autoencoder *state, const rer_normalizer *normalizer, const rer_training *training,
                             const rer_run *run, rer_error *error)
 {
     rer_fold_plan plan = {0};
-    training_pass pass = {run, normalizer, training, &plan, NULL};
+    training_pass pass = {run, normalizer, training, &plan, NULL, 0};
     rer_status status = rer_fold_plan_make(&plan, run, error);
     if (status == RER_OK)
         status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
                               "the networks", error);
-    if (status == RER_OK) {
+    if (status == RER_OK)
+        status = rer_train_tiles(&plan, state->weights, training, normalizer, run, &pass.first, error);
+    if (status == RER_OK && pass.first < rer_fold_tasks(&plan)) {
         rer_scratch measure = RER_MEASURE;
         (void)lay_out_task(&pass, &measure);
         pass.weights = state->weights;
@@ -144,7 +141,7 @@ static rer_status train_all(autoencoder_state *state, const rer_normalizer *norm
             .stage = "training",
             .from = .15,
             .to = .45,
-            .items = rer_fold_tasks(&plan),
+            .items = rer_fold_tasks(&plan) - pass.first,
             .scratch = measure.used,
             .work = train_task,
             .context = &pass,
@@ -163,7 +160,7 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
 {
     rer_class_moments moments = {0};
     rer_training training = {0};
-    autoencoder_state *state = NULL;
+    rer_autoencoder *state = NULL;
     rer_status status = make_training(&training, run, error);
     if (status == RER_OK)
         status = rer_allocate(&state, 1, sizeof *state, "the model", error);
@@ -194,7 +191,7 @@ typedef struct score_scratch {
     rer_scratch sweep;
 } score_scratch;
 
-static score_scratch lay_out(const autoencoder_state *state, int64_t rows, rer_scratch *scratch)
+static score_scratch lay_out(const rer_autoencoder *state, int64_t rows, rer_scratch *scratch)
 {
     score_scratch parts;
     parts.left_out = rer_take(scratch, 1, sizeof *parts.left_out);
@@ -219,7 +216,7 @@ static void prepare(const rer_model *model, const rer_run *run, const rer_block 
 static void errors(const rer_model *model, const rer_run *run, const rer_block *block, int32_t first, int32_t classes,
                    float *d2, rer_scratch scratch)
 {
-    const autoencoder_state *state = model->state;
+    const rer_autoencoder *state = model->state;
     score_scratch parts = lay_out(state, block->count, &scratch);
     for (int32_t k = 0; k < classes; k++)
         rer_network_errors(&state->network, state->weights + (first + k) * state->network.parameters, block->x,
@@ -233,7 +230,7 @@ static void errors(const rer_model *model, const rer_run *run, const rer_block *
 
 static void save(const rer_model *model, rer_tensors *tensors)
 {
-    const autoencoder_state *state = model->state;
+    const rer_autoencoder *state = model->state;
     const rer_network *network = &state->network;
     char hidden[100] = "";
     int used = 0;
@@ -247,7 +244,7 @@ static void save(const rer_model *model, rer_tensors *tensors)
 
 static rer_status load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
-    autoencoder_state *state = NULL;
+    rer_autoencoder *state = NULL;
     rer_options options = rer_options_default();
     const char *hidden = rer_tensors_text(tensors, "autoencoder.hidden");
     double components = rer_tensors_number(tensors, "autoencoder.components");

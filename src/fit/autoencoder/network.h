@@ -10,18 +10,6 @@
 #include "core/scratch.h"
 #include "fit/autoencoder/curve.h"
 
-#define RER_HIDDEN_MAX 4
-#define RER_LAYERS_MAX (2 * RER_HIDDEN_MAX + 2)
-#define RER_NEGATIVES 5
-
-typedef struct rer_network {
-    int layers, encoder;               /* in all; of the encoder */
-    int64_t width[RER_LAYERS_MAX + 1]; /* layer l maps width[l] to width[l + 1] */
-    int64_t weight[RER_LAYERS_MAX];    /* where W_l [in, out] starts among the parameters */
-    int64_t bias[RER_LAYERS_MAX];      /* and b_l [out] */
-    int64_t parameters;
-} rer_network;
-
 rer_network rer_network_shape(int64_t D, const int32_t *hidden, int n_hidden, int64_t Z);
 
 /* What a step draws at random: its rows, key of the dropout masks, and the tails that heads are pushed

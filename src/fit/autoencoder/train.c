@@ -27,8 +27,7 @@ typedef struct trainee {
     const rer_training *training;
     const float *x; /* [n, D] */
     uint64_t key;
-    int32_t *head, *tail; /* [draws] in the order they are drawn */
-    int64_t draws;
+    rer_edge_draws draws;
     rer_adam adam;           /* its w is the caller's */
     float *g;                /* [parameters] */
     float *batch;            /* [2B, D]: `distinct` rows of it */
@@ -43,25 +42,80 @@ typedef struct trainee {
 } trainee;
 
 /* Draws in random order; a class without edges is drawn row by row, each with itself. */
-static rer_status list_draws(trainee *self, const rer_graph *graph, int64_t n, rer_error *error)
+static rer_status list_draws(rer_edge_draws *draws, const rer_training *training, const rer_graph *graph, int64_t n,
+                             uint64_t key, rer_error *error)
 {
     int64_t *order = NULL;
     int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
-    rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(self->head, count), RER_ROOM(self->tail, count)};
+    rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(draws->head, count), RER_ROOM(draws->tail, count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error);
     if (status == RER_OK) {
-        permute(order, count, self->training->seed, RER_RANDOM_EDGES, self->key);
+        permute(order, count, training->seed, RER_RANDOM_EDGES, key);
         for (int64_t e = 0; e < graph->count; e++)
             for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
-                self->head[order[used]] = graph->edges[e].head;
-                self->tail[order[used]] = graph->edges[e].tail;
+                draws->head[order[used]] = graph->edges[e].head;
+                draws->tail[order[used]] = graph->edges[e].tail;
             }
         for (; used < count; used++)
-            self->head[order[used]] = self->tail[order[used]] = (int32_t)used;
-        self->draws = count;
+            draws->head[order[used]] = draws->tail[order[used]] = (int32_t)used;
+        draws->count = count;
     }
     free(order);
     return status;
+}
+
+rer_status rer_edge_draws_make(rer_edge_draws *draws, const rer_training *training, const float *x, int64_t n,
+                               uint64_t key, const rer_kernels *kernels, rer_error *error)
+{
+    rer_graph graph = {0};
+    rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
+    if (status == RER_OK)
+        status = list_draws(draws, training, &graph, n, key, error);
+    rer_graph_free(&graph);
+    return status;
+}
+
+void rer_edge_draws_free(rer_edge_draws *draws)
+{
+    RER_FREE_ALL(draws->head, draws->tail);
+    *draws = (rer_edge_draws){0};
+}
+
+rer_device_training rer_training_on_device(const rer_training *training)
+{
+    const rer_loss_settings *loss = &training->loss;
+    return (rer_device_training){
+        .shape = training->network,
+        .batch = training->batch,
+        .seed = training->seed,
+        .reports = REPORTS,
+        .patience = PATIENCE,
+        .least_gain = LEAST_GAIN,
+        .clip = CLIP,
+        .learning_rate = training->learning_rate,
+        .a = loss->curve.a,
+        .b = loss->curve.b,
+        .weight = loss->weight,
+        .repulsion = loss->repulsion,
+        .dropout = loss->dropout,
+        .regularization = loss->regularization,
+    };
+}
+
+rer_status rer_fail_loss(const char *name, int64_t step, double reconstruction, double layout, rer_error *error)
+{
+    return rer_fail(error, RER_BAD_INPUT,
+                    "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
+                    "choose other --a and --b, spread, min-dist or learning rate",
+                    name, (long long)step, reconstruction, layout);
+}
+
+rer_status rer_fail_weights(const char *name, int64_t steps, rer_error *error)
+{
+    return rer_fail(error, RER_BAD_INPUT,
+                    "class '%s': the weights are no finite numbers after step %lld; choose other --a and --b, "
+                    "spread, min-dist or learning rate",
+                    name, (long long)steps);
 }
 
 static void set_weights(trainee *self)
@@ -96,9 +150,9 @@ static void fill_batch(trainee *self, int64_t step)
     self->steps = step + 1;
     self->distinct = 0;
     for (int64_t p = 0; p < B; p++)
-        self->rows[p] = place_row(self, self->head[(step * B + p) % self->draws]);
+        self->rows[p] = place_row(self, self->draws.head[(step * B + p) % self->draws.count]);
     for (int64_t p = 0; p < B; p++)
-        self->rows[B + p] = place_row(self, self->tail[(step * B + p) % self->draws]);
+        self->rows[B + p] = place_row(self, self->draws.tail[(step * B + p) % self->draws.count]);
     permute(self->shuffled, RER_NEGATIVES * B, self->training->seed, RER_RANDOM_NEGATIVES,
             self->key << 32 | (uint64_t)step);
     for (int64_t n = 0; n < RER_NEGATIVES * B; n++)
@@ -140,10 +194,7 @@ static rer_status run_report(trainee *self, rer_trained *trained, int64_t first,
                                          self->training->batch, &draws, self->g,
                                          rer_scratch_over(self->scratch, self->scratch_bytes), kernels);
         if (!isfinite(loss.total))
-            return rer_fail(error, RER_BAD_INPUT,
-                            "class '%s': the loss is no finite number at step %lld (reconstruction %g, layout %g); "
-                            "choose other --a and --b, spread, min-dist or learning rate",
-                            name, (long long)step + 1, loss.reconstruction, loss.layout);
+            return rer_fail_loss(name, step + 1, loss.reconstruction, loss.layout, error);
         rer_adam_step(&self->adam, self->g, self->training, kernels);
         sum += loss.total;
     }
@@ -173,7 +224,8 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 
 static void free_trainee(trainee *self)
 {
-    RER_FREE_ALL(self->head, self->tail, self->adam.m, self->adam.v, self->g, self->batch, self->rows, self->place,
+    rer_edge_draws_free(&self->draws);
+    RER_FREE_ALL(self->adam.m, self->adam.v, self->g, self->batch, self->rows, self->place,
                  self->met, self->shuffled, self->negatives, self->scratch);
 }
 
@@ -183,7 +235,7 @@ static rer_status run_reports(trainee *self, rer_trained *trained, const char *n
 {
     double best = INFINITY, mean = 0;
     int waited = 0;
-    int64_t steps = rer_max(1, self->draws / self->training->batch / REPORTS);
+    int64_t steps = rer_max(1, self->draws.count / self->training->batch / REPORTS);
     for (int report = 0; report < REPORTS && waited < PATIENCE; report++) {
         rer_status status = run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error);
         if (status != RER_OK)
@@ -197,10 +249,7 @@ static rer_status run_reports(trainee *self, rer_trained *trained, const char *n
     }
     /* The last step's weights have met no loss yet. */
     if (!isfinite(kernels->sum_squares(self->adam.w, self->training->network.parameters)))
-        return rer_fail(error, RER_BAD_INPUT,
-                        "class '%s': the weights are no finite numbers after step %lld; choose other --a and --b, "
-                        "spread, min-dist or learning rate",
-                        name, (long long)trained->steps);
+        return rer_fail_weights(name, trained->steps, error);
     return RER_OK;
 }
 
@@ -208,12 +257,8 @@ rer_status rer_train(float *w, rer_trained *trained, const rer_training *trainin
                      uint64_t key, const char *name, rer_pool *pool, const rer_kernels *kernels, rer_error *error)
 {
     trainee self = {.training = training, .x = x, .key = key, .adam = {.w = w, .decay1 = 1, .decay2 = 1}};
-    rer_graph graph = {0};
     rer_trained told = {0};
-    rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
-    if (status == RER_OK)
-        status = list_draws(&self, &graph, n, error);
-    rer_graph_free(&graph);
+    rer_status status = rer_edge_draws_make(&self.draws, training, x, n, key, kernels, error);
     if (status == RER_OK)
         status = allocate_trainee(&self, n, error);
     if (status == RER_OK) {
