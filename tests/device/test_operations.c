@@ -19,6 +19,9 @@
 #define MOST 1e-5
 #define IN_EXPONENT 10 /* times that where a sum is of exp(z): an error of z is a relative one there */
 
+/* Adam divides a gradient by its own size: of a weight whose gradient is all rounding, the step of 1e-3 is as well. */
+#define TRAINED_MOST 3e-4
+
 /* All of them are looked at: a card is rarely at hand. */
 static int wrong;
 #define EXPECT(holds, ...)                                                                                             \
@@ -525,14 +528,14 @@ typedef struct network_shape {
 } network_shape;
 
 static const network_shape network_shapes[] = {
-    {{.N = 1, .D = 1, .rows = 1024, .C = 2}, {1}, 1},
+    {{.N = 1, .D = 4, .rows = 1024, .C = 2}, {3}, 1},
     {{.N = 1030, .D = 7, .rows = 1024, .C = 3}, {9}, 2},
     {{.N = 300, .D = 33, .rows = 1024, .C = 5}, {31, 12}, 3},
     {{.N = 200, .D = 512, .rows = 1024, .C = 20}, {256}, 10}, /* few classes: all in float */
     {{.N = 1300, .D = 20, .rows = 1024, .C = 130}, {256}, 10},
-    {{.N = 150, .D = 512, .rows = 1024, .C = 100}, {256}, 10}, /* many: in half precision, those that count in float */
-    {{.N = 130, .D = 300, .rows = 1024, .C = 111}, {250}, 16},
-    {{.N = 70, .D = 600, .rows = 1024, .C = 70}, {260}, 17}, /* too large for that */
+    {{.N = 20, .D = 512, .rows = 1024, .C = 520}, {256}, 10}, /* many: in half precision, those that count in float */
+    {{.N = 9, .D = 300, .rows = 1024, .C = 900}, {250}, 16},
+    {{.N = 5, .D = 600, .rows = 1024, .C = 440}, {260}, 17}, /* too large for that */
 };
 
 static int count_hidden(const network_shape *of)
@@ -698,8 +701,8 @@ static void check_training(const rer_device_plugin *plugin, const training_shape
     printf("  training D %lld, %d networks, %lld steps (at most %lld): weights %.1e errors %.1e losses %.1e\n",
            (long long)D, count, (long long)steps, (long long)most, sqrt(weights.error / weights.size),
            sqrt(held.error / held.size), sqrt(losses.error / losses.size));
-    EXPECT(sqrt(weights.error) <= MOST * sqrt(weights.size), "weights");
-    EXPECT(sqrt(held.error) <= MOST * sqrt(held.size), "errors of rows that were held out");
+    EXPECT(sqrt(weights.error) <= TRAINED_MOST * sqrt(weights.size), "weights");
+    EXPECT(sqrt(held.error) <= TRAINED_MOST * sqrt(held.size), "errors of rows that were held out");
     EXPECT(sqrt(losses.error) <= MOST * sqrt(losses.size), "losses");
     rer_backend_leave();
     for (int32_t i = 0; i < count; i++)
@@ -751,7 +754,7 @@ static void test_operations(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks), cmocka_unit_test(test_training),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training), cmocka_unit_test(test_networks),
                                        cmocka_unit_test(test_operations)};
     return cmocka_run_group_tests_name("device.operations", tests, NULL, NULL);
 }

@@ -10,7 +10,9 @@
 #define CHOSEN 8        /* classes of a row that are done in float */
 #define NEAREST 4       /* of these the own one and the nearest; the others are the likeliest */
 #define LIKELY 16.f     /* how far below the best a class may be that is still among those */
-#define FEW_CLASSES 64  /* so few are all done in float */
+/* Features by classes: so many and half precision leaves less than 1e-5 of a row's sum over classes (7e-5 at 20 by 130,
+ * 1e-5 at 512 by 100: it falls with the root of their product); fewer are all done in float. */
+#define MANY ((int64_t)1 << 18)
 #define LAYERS_BYTES ((int64_t)1 << 30)
 
 /* ---- layout ------------------------------------------------------------------------------ */
@@ -229,7 +231,7 @@ static __device__ int32_t choose_next(const Choice &of, const float *d2, int32_t
         int32_t k = first + lane;
         bool is_free = k < of.C;
         for (int other = 0; other < CHOSEN; other++)
-            is_free = is_free && __shfl_sync(~0u, mine, other) != k;
+            is_free &= __shfl_sync(~0u, mine, other) != k;
         float value = !is_free ? INFINITY : by_odds ? of.weight * d2[k] - of.bias[k] : d2[k];
         if (value < least) {
             least = value;
@@ -354,7 +356,7 @@ void sweep_begin(Card *card, const rer_device_networks *networks)
     card->sweep = sweep;
     sweep->laid = lay_out_network(&networks->shape);
     sweep->moment = Moment{card, {}, false};
-    sweep->in_half = C > FEW_CLASSES && can_pack(card, &networks->shape);
+    sweep->in_half = C * card->shape.D >= MANY && can_pack(card, &networks->shape);
     sweep->items = items_of(card, &networks->shape, sweep->in_half);
     int64_t most = LAYERS_BYTES / layer_bytes(&networks->shape), at_once = sweep->items < most ? sweep->items : most;
     sweep->weights = take<float>(&sweep->moment, NULL, C * sweep->laid.parameters);
