@@ -281,8 +281,8 @@ static void bench_sweep(bench *b, const rer_network *shape)
     }
     check(b);
     qsort(times + 1, TURNS, sizeof *times, by_size);
-    printf("sweep %.3f s (%.3f to %.3f), %.0f TFLOP, %.0f TFLOP/s\n", times[1 + TURNS / 2], times[1], times[TURNS], flop,
-           flop / times[1 + TURNS / 2]);
+    printf("sweep %.3f s (%.3f to %.3f), %.0f TFLOP, %.0f TFLOP/s\n", times[1 + TURNS / 2], times[1], times[TURNS],
+           flop, flop / times[1 + TURNS / 2]);
     free(weights);
 }
 

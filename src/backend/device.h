@@ -53,8 +53,8 @@ typedef struct rer_device_model {
     const float *pairs; /* [C, C], NULL: made by the device */
     const int64_t *n;   /* [C] */
     double weight;
-    bool left_out;                     /* each row is taken out of the model that scores it */
-    const rer_device_channel *channel; /* NULL: no odds are wanted */
+    bool left_out;                       /* each row is taken out of the model that scores it */
+    const rer_device_channel *channel;   /* NULL: no odds are wanted */
     const rer_device_networks *networks; /* NULL: classes are means */
 } rer_device_model;
 
@@ -108,9 +108,9 @@ typedef struct rer_device_trainee {
     float *w;      /* [parameters], NULL: not wanted */
     float *errors; /* [n_held] squared */
     int64_t steps;
-    double first_loss, last_loss;      /* means of the first and the last report */
-    double reconstruction, layout;     /* of the last step */
-    bool is_finite;                    /* its losses and weights; it has ended where they were not */
+    double first_loss, last_loss;  /* means of the first and the last report */
+    double reconstruction, layout; /* of the last step */
+    bool is_finite;                /* its losses and weights; it has ended where they were not */
 } rer_device_trainee;
 
 #define RER_DEVICE_LISTED 20

@@ -47,7 +47,8 @@ static inline RER_ANYWHERE double rer_random_uniform(int64_t seed, rer_purpose p
 }
 
 /* Fisher and Yates: a random order of rows [n], from the order that they have. */
-static inline RER_ANYWHERE void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, rer_purpose purpose, uint64_t key)
+static inline RER_ANYWHERE void rer_random_shuffle(int64_t *rows, int64_t n, int64_t seed, rer_purpose purpose,
+                                                   uint64_t key)
 {
     for (int64_t i = n - 1; i > 0; i--) {
         double u = rer_random_uniform(seed, purpose, key, (uint64_t)i);

@@ -206,8 +206,8 @@ static bool can_score(const rer_scores *scores, const rer_run *run, const rer_ou
 }
 
 /* What all models have in common is filled in here. */
-static rer_status score_with(rer_device_model *on_card, rer_scores *scores, rer_ratio_sums *sums, const rer_model *model,
-                             const rer_run *run, bool left_out, rer_error *error)
+static rer_status score_with(rer_device_model *on_card, rer_scores *scores, rer_ratio_sums *sums,
+                             const rer_model *model, const rer_run *run, bool left_out, rer_error *error)
 {
     const rer_device *device = run->device;
     rer_device_channel channel = scores->logit != NULL ? channel_of(model->channel) : (rer_device_channel){0};

@@ -648,7 +648,8 @@ static void check_training(const rer_device_plugin *plugin, const training_shape
     rer_device_trainee *trainees = room(count, sizeof *trainees);
     rer_trained *trained = room(count, sizeof *trained);
     rer_edge_draws *draws = room(count, sizeof *draws);
-    float *want = room(count * P, sizeof *want), *got = room(count * P, sizeof *got), *again = room(count * P, sizeof *got);
+    float *want = room(count * P, sizeof *want), *got = room(count * P, sizeof *got),
+          *again = room(count * P, sizeof *got);
     float *x = room(count * of->n * D, sizeof *x), *errors = room(count * of->n, sizeof *errors);
     float expected[2048];
     uint64_t seed = 3;
@@ -663,8 +664,8 @@ static void check_training(const rer_device_plugin *plugin, const training_shape
         uint64_t key = (uint64_t)i << 7 | 3;
         const float *rows = x + i * of->n * D;
         assert_int_equal(rer_edge_draws_make(&draws[i], &training, rows, n, key, kernels, NULL), RER_OK);
-        assert_int_equal(
-            rer_train(want + i * P, &trained[i], &training, rows, n, key, "one", NULL, kernels, NULL), RER_OK);
+        assert_int_equal(rer_train(want + i * P, &trained[i], &training, rows, n, key, "one", NULL, kernels, NULL),
+                         RER_OK);
         trainees[i] = (rer_device_trainee){.key = key,
                                            .x = rows,
                                            .n = n,

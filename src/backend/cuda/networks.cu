@@ -7,11 +7,11 @@
 
 #define THREADS 256
 #define WARP 32
-#define CHOSEN 8        /* classes of a row that are done in float */
-#define NEAREST 4       /* of these the own one and the nearest; the others are the likeliest */
-#define LIKELY 16.f     /* how far below the best a class may be that is still among those */
-/* Features by classes: so many and half precision leaves less than 1e-5 of a row's sum over classes (7e-5 at 20 by 130,
- * 1e-5 at 512 by 100: it falls with the root of their product); fewer are all done in float. */
+#define CHOSEN 8    /* classes of a row that are done in float */
+#define NEAREST 4   /* of these the own one and the nearest; the others are the likeliest */
+#define LIKELY 16.f /* how far below the best a class may be that is still among those */
+/* Features by classes: where they are so many, errors in half precision cancel in a row's sum over classes (5e-7 of it is
+ * left at 300 by 900); fewer are all done in float. */
 #define MANY ((int64_t)1 << 18)
 #define LAYERS_BYTES ((int64_t)1 << 30)
 
@@ -165,7 +165,7 @@ struct Sweep {
     float *weights, *own; /* [C, parameters], [N] or NULL */
     int32_t *row, *item;  /* [items, ITEM_ROWS], [items] */
     int64_t items;
-    int32_t *chosen; /* [rows, CHOSEN] below 0: none */
+    int32_t *chosen;        /* [rows, CHOSEN] below 0: none */
     int32_t *count, *start; /* [C] of the rows that have chosen a class, [C] its first item */
 };
 
@@ -316,9 +316,9 @@ static void sweep_chosen(Card *card, const Slot *slot)
     const rer_device_channel *channel = card->model.channel;
     int32_t C = card->shape.C;
     int64_t items = slot->count * CHOSEN / ITEM_ROWS + C;
-    Choice of = {card->h,       channel != NULL ? card->bias : NULL, slot->rows.code,
-                 sweep->chosen, sweep->count,                        slot->count,
-                 C,             channel != NULL ? (float)channel->weight : 0};
+    Choice of = {
+        card->h, channel != NULL ? card->bias : NULL,         slot->rows.code, sweep->chosen, sweep->count, slot->count,
+        C,       channel != NULL ? (float)channel->weight : 0};
     CHECK(card, cudaMemsetAsync(sweep->count, 0, (size_t)C * sizeof(int32_t), card->compute));
     CHECK(card, cudaMemsetAsync(sweep->item, 0xff, (size_t)items * sizeof(int32_t), card->compute));
     CHECK(card, cudaMemsetAsync(sweep->row, 0xff, (size_t)(items * ITEM_ROWS) * sizeof(int32_t), card->compute));

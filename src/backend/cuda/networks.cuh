@@ -28,7 +28,7 @@ struct Reconstruction {
 /* Room for `items` at a time. */
 struct Layers {
     int64_t items;
-    float *x;        /* [items, ITEM_ROWS, D] */
+    float *x;          /* [items, ITEM_ROWS, D] */
     float *even, *odd; /* [items, ITEM_ROWS, the widest] */
 };
 

@@ -354,30 +354,10 @@ static void load(void *device, int which, int64_t first, int64_t count, bool kep
 }
 
 static const rer_device_plugin plugin = {
-    RER_DEVICE_INTERFACE,
-    RER_VERSION,
-    open_card,
-    close_card,
-    name_of,
-    failure_of,
-    keeps_rows,
-    slot_of,
-    load,
-    sums_begin,
-    sums_add,
-    sums_end,
-    scatter_begin,
-    scatter_add,
-    scatter_end,
-    score_begin,
-    score_add,
-    score_rows,
-    takes_networks,
-    train_networks,
-    near_rows,
-    neighbors_begin,
-    neighbors_find,
-    neighbors_end,
+    RER_DEVICE_INTERFACE, RER_VERSION,    open_card,   close_card,      name_of,        failure_of,
+    keeps_rows,           slot_of,        load,        sums_begin,      sums_add,       sums_end,
+    scatter_begin,        scatter_add,    scatter_end, score_begin,     score_add,      score_rows,
+    takes_networks,       train_networks, near_rows,   neighbors_begin, neighbors_find, neighbors_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)

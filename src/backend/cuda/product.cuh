@@ -174,9 +174,10 @@ static void multiply_all(Card *card, const Operand &a, const Operand &b, int64_t
     bool a_wide = is_wide(a, A_T ? M : K), b_wide = is_wide(b, B_T ? K : N);
     if (!is_well(card) || items == 0)
         return;
-    auto kernel = a_wide ? b_wide ? multiply_items<A_T, B_T, true, true, Last> : multiply_items<A_T, B_T, true, false, Last>
-                  : b_wide ? multiply_items<A_T, B_T, false, true, Last>
-                           : multiply_items<A_T, B_T, false, false, Last>;
+    auto kernel =
+        a_wide   ? b_wide ? multiply_items<A_T, B_T, true, true, Last> : multiply_items<A_T, B_T, true, false, Last>
+          : b_wide ? multiply_items<A_T, B_T, false, true, Last>
+                 : multiply_items<A_T, B_T, false, false, Last>;
     kernel<<<blocks, PRODUCT_THREADS, 0, card->compute>>>(a, b, M, N, K, tiles, last);
     LAUNCHED(card);
 }

@@ -2,7 +2,8 @@
  * a block has ROWS rows in shared memory and goes through some classes, whose weights stream through STAGES buffers that a
  * warp of its own fills. Nothing but the error leaves the chip: what a layer gives is what the next product takes from
  * registers. One hidden layer of at most HIDDEN units, at most CODES latent dimensions and COLUMNS features; the rest is
- * padded with zeros, which change nothing. Rows are centred by 1/2, so that half precision takes less of them, and the
+ * padded with zeros, which change nothing. Rows are centred by 1/2, so that half precision takes less of them; what it
+ * takes is added again where they are compared, since all classes would have it in common. The
  * last layer has a factor -log2 e, so that its sigmoid is 1 / (1 + 2^y). */
 #include "backend/cuda/sweep.cuh"
 
@@ -120,14 +121,25 @@ static __global__ void pack_small(Packing of)
         b4[j] = (float)(MINUS_LOG2_E * (double)bias_at(of, w, 3, j));
 }
 
+/* Where what is left of a number is: compare_part reads them in this order. */
+static __device__ int64_t rest_place(int64_t tile, int row, int column)
+{
+    int64_t warp = tile * CONSUMERS + row / 16, pair = column % ACROSS / 8 * 2 + row % 16 / 8;
+    int lane = row % 8 * 4 + column % 8 / 2;
+    return (((warp * (COLUMNS / ACROSS) + column / ACROSS) * (ACROSS / 4) + pair) * WARP + lane) * 2 + column % 2;
+}
+
 /* A block a row. */
-static __global__ void pack_rows(__half *out, const float *x, int64_t count, int64_t D, int chunks)
+static __global__ void pack_rows(__half *out, __half *rest, const float *x, int64_t count, int64_t D, int chunks)
 {
     int64_t i = blockIdx.x;
     __half *tile = out + i / ROWS * ROWS * DEEP * chunks;
-    for (int j = threadIdx.x; j < chunks * DEEP; j += blockDim.x)
-        tile[j / DEEP * ROWS * DEEP + swizzled((int)(i % ROWS), j % DEEP)] =
-            __float2half(i < count && j < D ? x[i * D + j] - CENTRE : 0.f);
+    for (int j = threadIdx.x; j < chunks * DEEP; j += blockDim.x) {
+        float value = i < count && j < D ? x[i * D + j] - CENTRE : 0.f;
+        __half rounded = __float2half(value);
+        tile[j / DEEP * ROWS * DEEP + swizzled((int)(i % ROWS), j % DEEP)] = rounded;
+        rest[rest_place(i / ROWS, (int)(i % ROWS), j)] = __float2half(value - __half2float(rounded));
+    }
 }
 
 /* ---- products ---------------------------------------------------------------------------- */
@@ -135,6 +147,7 @@ static __global__ void pack_rows(__half *out, const float *x, int64_t count, int
 struct Sweeping {
     const uint8_t *weights;
     const uint8_t *rows;
+    const __half2 *rest;
     float *d2; /* [count, C] */
     int64_t count, bytes;
     int32_t C, groups;
@@ -173,71 +186,79 @@ template <int LEFT> static __device__ void wait_products()
 /* sum [64, ACROSS] (+)= a [64, 16] b [ACROSS, 16]', both in shared memory. */
 static __device__ void multiply_rows(float (&sum)[128], uint64_t a, uint64_t b, int adds)
 {
-    asm volatile("{\n"
-                 ".reg .pred adds;\n"
-                 "setp.ne.b32 adds, %130, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, "
-                 "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
-                 "%59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
-                 "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, "
-                 "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, "
-                 "%113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-                 "}, %128, %129, adds, 1, 1, 0, 0;\n"
-                 "}\n"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]),
-                   "+f"(sum[8]), "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]), "+f"(sum[14]), "+f"(sum[15]),
-                   "+f"(sum[16]), "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]),
-                   "+f"(sum[24]), "+f"(sum[25]), "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]),
-                   "+f"(sum[32]), "+f"(sum[33]), "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]), "+f"(sum[38]), "+f"(sum[39]),
-                   "+f"(sum[40]), "+f"(sum[41]), "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]),
-                   "+f"(sum[48]), "+f"(sum[49]), "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]),
-                   "+f"(sum[56]), "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]), "+f"(sum[62]), "+f"(sum[63]),
-                   "+f"(sum[64]), "+f"(sum[65]), "+f"(sum[66]), "+f"(sum[67]), "+f"(sum[68]), "+f"(sum[69]), "+f"(sum[70]), "+f"(sum[71]),
-                   "+f"(sum[72]), "+f"(sum[73]), "+f"(sum[74]), "+f"(sum[75]), "+f"(sum[76]), "+f"(sum[77]), "+f"(sum[78]), "+f"(sum[79]),
-                   "+f"(sum[80]), "+f"(sum[81]), "+f"(sum[82]), "+f"(sum[83]), "+f"(sum[84]), "+f"(sum[85]), "+f"(sum[86]), "+f"(sum[87]),
-                   "+f"(sum[88]), "+f"(sum[89]), "+f"(sum[90]), "+f"(sum[91]), "+f"(sum[92]), "+f"(sum[93]), "+f"(sum[94]), "+f"(sum[95]),
-                   "+f"(sum[96]), "+f"(sum[97]), "+f"(sum[98]), "+f"(sum[99]), "+f"(sum[100]), "+f"(sum[101]), "+f"(sum[102]), "+f"(sum[103]),
-                   "+f"(sum[104]), "+f"(sum[105]), "+f"(sum[106]), "+f"(sum[107]), "+f"(sum[108]), "+f"(sum[109]), "+f"(sum[110]), "+f"(sum[111]),
-                   "+f"(sum[112]), "+f"(sum[113]), "+f"(sum[114]), "+f"(sum[115]), "+f"(sum[116]), "+f"(sum[117]), "+f"(sum[118]), "+f"(sum[119]),
-                   "+f"(sum[120]), "+f"(sum[121]), "+f"(sum[122]), "+f"(sum[123]), "+f"(sum[124]), "+f"(sum[125]), "+f"(sum[126]), "+f"(sum[127])
-                 : "l"(a), "l"(b), "r"(adds));
+    asm volatile(
+        "{\n"
+        ".reg .pred adds;\n"
+        "setp.ne.b32 adds, %130, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, "
+        "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
+        "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
+        "%59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
+        "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, "
+        "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, "
+        "%113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+        "}, %128, %129, adds, 1, 1, 0, 0;\n"
+        "}\n"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]),
+          "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+          "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]),
+          "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]), "+f"(sum[26]), "+f"(sum[27]),
+          "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]), "+f"(sum[34]),
+          "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]), "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
+          "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]), "+f"(sum[48]),
+          "+f"(sum[49]), "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]),
+          "+f"(sum[56]), "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]), "+f"(sum[62]),
+          "+f"(sum[63]), "+f"(sum[64]), "+f"(sum[65]), "+f"(sum[66]), "+f"(sum[67]), "+f"(sum[68]), "+f"(sum[69]),
+          "+f"(sum[70]), "+f"(sum[71]), "+f"(sum[72]), "+f"(sum[73]), "+f"(sum[74]), "+f"(sum[75]), "+f"(sum[76]),
+          "+f"(sum[77]), "+f"(sum[78]), "+f"(sum[79]), "+f"(sum[80]), "+f"(sum[81]), "+f"(sum[82]), "+f"(sum[83]),
+          "+f"(sum[84]), "+f"(sum[85]), "+f"(sum[86]), "+f"(sum[87]), "+f"(sum[88]), "+f"(sum[89]), "+f"(sum[90]),
+          "+f"(sum[91]), "+f"(sum[92]), "+f"(sum[93]), "+f"(sum[94]), "+f"(sum[95]), "+f"(sum[96]), "+f"(sum[97]),
+          "+f"(sum[98]), "+f"(sum[99]), "+f"(sum[100]), "+f"(sum[101]), "+f"(sum[102]), "+f"(sum[103]), "+f"(sum[104]),
+          "+f"(sum[105]), "+f"(sum[106]), "+f"(sum[107]), "+f"(sum[108]), "+f"(sum[109]), "+f"(sum[110]),
+          "+f"(sum[111]), "+f"(sum[112]), "+f"(sum[113]), "+f"(sum[114]), "+f"(sum[115]), "+f"(sum[116]),
+          "+f"(sum[117]), "+f"(sum[118]), "+f"(sum[119]), "+f"(sum[120]), "+f"(sum[121]), "+f"(sum[122]),
+          "+f"(sum[123]), "+f"(sum[124]), "+f"(sum[125]), "+f"(sum[126]), "+f"(sum[127])
+        : "l"(a), "l"(b), "r"(adds));
 }
 
 /* The same with a in registers. */
 static __device__ void multiply_left(float (&sum)[128], const unsigned *a, uint64_t b, int adds)
 {
-    asm volatile("{\n"
-                 ".reg .pred adds;\n"
-                 "setp.ne.b32 adds, %133, 0;\n"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, "
-                 "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
-                 "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
-                 "%59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
-                 "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, "
-                 "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, "
-                 "%113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-                 "}, {%128, %129, %130, %131}, %132, adds, 1, 1, 0;\n"
-                 "}\n"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]),
-                   "+f"(sum[8]), "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]), "+f"(sum[14]), "+f"(sum[15]),
-                   "+f"(sum[16]), "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]),
-                   "+f"(sum[24]), "+f"(sum[25]), "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]),
-                   "+f"(sum[32]), "+f"(sum[33]), "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]), "+f"(sum[38]), "+f"(sum[39]),
-                   "+f"(sum[40]), "+f"(sum[41]), "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]),
-                   "+f"(sum[48]), "+f"(sum[49]), "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]),
-                   "+f"(sum[56]), "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]), "+f"(sum[62]), "+f"(sum[63]),
-                   "+f"(sum[64]), "+f"(sum[65]), "+f"(sum[66]), "+f"(sum[67]), "+f"(sum[68]), "+f"(sum[69]), "+f"(sum[70]), "+f"(sum[71]),
-                   "+f"(sum[72]), "+f"(sum[73]), "+f"(sum[74]), "+f"(sum[75]), "+f"(sum[76]), "+f"(sum[77]), "+f"(sum[78]), "+f"(sum[79]),
-                   "+f"(sum[80]), "+f"(sum[81]), "+f"(sum[82]), "+f"(sum[83]), "+f"(sum[84]), "+f"(sum[85]), "+f"(sum[86]), "+f"(sum[87]),
-                   "+f"(sum[88]), "+f"(sum[89]), "+f"(sum[90]), "+f"(sum[91]), "+f"(sum[92]), "+f"(sum[93]), "+f"(sum[94]), "+f"(sum[95]),
-                   "+f"(sum[96]), "+f"(sum[97]), "+f"(sum[98]), "+f"(sum[99]), "+f"(sum[100]), "+f"(sum[101]), "+f"(sum[102]), "+f"(sum[103]),
-                   "+f"(sum[104]), "+f"(sum[105]), "+f"(sum[106]), "+f"(sum[107]), "+f"(sum[108]), "+f"(sum[109]), "+f"(sum[110]), "+f"(sum[111]),
-                   "+f"(sum[112]), "+f"(sum[113]), "+f"(sum[114]), "+f"(sum[115]), "+f"(sum[116]), "+f"(sum[117]), "+f"(sum[118]), "+f"(sum[119]),
-                   "+f"(sum[120]), "+f"(sum[121]), "+f"(sum[122]), "+f"(sum[123]), "+f"(sum[124]), "+f"(sum[125]), "+f"(sum[126]), "+f"(sum[127])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
+    asm volatile(
+        "{\n"
+        ".reg .pred adds;\n"
+        "setp.ne.b32 adds, %133, 0;\n"
+        "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, "
+        "%21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, "
+        "%40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, "
+        "%59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "
+        "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, "
+        "%97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, "
+        "%113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+        "}, {%128, %129, %130, %131}, %132, adds, 1, 1, 0;\n"
+        "}\n"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]),
+          "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+          "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]),
+          "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]), "+f"(sum[26]), "+f"(sum[27]),
+          "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]), "+f"(sum[33]), "+f"(sum[34]),
+          "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]), "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]),
+          "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]), "+f"(sum[48]),
+          "+f"(sum[49]), "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]),
+          "+f"(sum[56]), "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]), "+f"(sum[62]),
+          "+f"(sum[63]), "+f"(sum[64]), "+f"(sum[65]), "+f"(sum[66]), "+f"(sum[67]), "+f"(sum[68]), "+f"(sum[69]),
+          "+f"(sum[70]), "+f"(sum[71]), "+f"(sum[72]), "+f"(sum[73]), "+f"(sum[74]), "+f"(sum[75]), "+f"(sum[76]),
+          "+f"(sum[77]), "+f"(sum[78]), "+f"(sum[79]), "+f"(sum[80]), "+f"(sum[81]), "+f"(sum[82]), "+f"(sum[83]),
+          "+f"(sum[84]), "+f"(sum[85]), "+f"(sum[86]), "+f"(sum[87]), "+f"(sum[88]), "+f"(sum[89]), "+f"(sum[90]),
+          "+f"(sum[91]), "+f"(sum[92]), "+f"(sum[93]), "+f"(sum[94]), "+f"(sum[95]), "+f"(sum[96]), "+f"(sum[97]),
+          "+f"(sum[98]), "+f"(sum[99]), "+f"(sum[100]), "+f"(sum[101]), "+f"(sum[102]), "+f"(sum[103]), "+f"(sum[104]),
+          "+f"(sum[105]), "+f"(sum[106]), "+f"(sum[107]), "+f"(sum[108]), "+f"(sum[109]), "+f"(sum[110]),
+          "+f"(sum[111]), "+f"(sum[112]), "+f"(sum[113]), "+f"(sum[114]), "+f"(sum[115]), "+f"(sum[116]),
+          "+f"(sum[117]), "+f"(sum[118]), "+f"(sum[119]), "+f"(sum[120]), "+f"(sum[121]), "+f"(sum[122]),
+          "+f"(sum[123]), "+f"(sum[124]), "+f"(sum[125]), "+f"(sum[126]), "+f"(sum[127])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
 }
 
 /* And with b [CODES, 16]. */
@@ -250,7 +271,8 @@ static __device__ void multiply_codes(float (&sum)[8], const unsigned *a, uint64
                  "%0, %1, %2, %3, %4, %5, %6, %7"
                  "}, {%8, %9, %10, %11}, %12, adds, 1, 1, 0;\n"
                  "}\n"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7])
+                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]),
+                   "+f"(sum[7])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds));
 }
 
@@ -345,7 +367,7 @@ static __device__ float squared_apart(float y, float bias, float x)
 
 /* Adds the squared errors of a part's columns for the two rows that a thread has. */
 static __device__ void compare_part(float (&errors)[2], const float (&sum)[ACROSS / 2], const float *bias,
-                                    const uint8_t *x, int part, int chunks, int row, int t)
+                                    const uint8_t *x, const __half2 *rest, int part, int chunks, int row, int t)
 {
 #pragma unroll
     for (int i = 0; i < ACROSS / 8; i++) {
@@ -356,10 +378,11 @@ static __device__ void compare_part(float (&errors)[2], const float (&sum)[ACROS
 #pragma unroll
         for (int lower = 0; lower < 2; lower++) {
             int r = row + 8 * lower;
-            __half2 both = *(const __half2 *)(x + chunk * CHUNK_BYTES + r * (DEEP * 2) + ((i % 8 ^ r % 8) * 16 + 4 * t));
-            float2 value = __half22float2(both);
-            errors[lower] += squared_apart(sum[4 * i + 2 * lower], b.x, value.x);
-            errors[lower] += squared_apart(sum[4 * i + 2 * lower + 1], b.y, value.y);
+            __half2 both =
+                *(const __half2 *)(x + chunk * CHUNK_BYTES + r * (DEEP * 2) + ((i % 8 ^ r % 8) * 16 + 4 * t));
+            float2 value = __half22float2(both), left = __half22float2(rest[(2 * i + lower) * WARP]);
+            errors[lower] += squared_apart(sum[4 * i + 2 * lower], b.x, value.x + left.x);
+            errors[lower] += squared_apart(sum[4 * i + 2 * lower + 1], b.y, value.y + left.y);
         }
     }
 }
@@ -371,6 +394,7 @@ static __device__ void consume(const Sweeping &of, const Barriers &at, uint8_t *
     int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, t = lane % 4, group = warp / 4;
     int row = group * 64 + warp % 4 * 16 + lane / 4;
     const uint8_t *small = shared + SMALL_AT;
+    const __half2 *rest = of.rest + (tile * CONSUMERS + warp) * (COLUMNS / 4) * WARP + lane;
     unsigned used = 0;
     float sum[ACROSS / 2];
     unsigned left[HIDDEN / 4];
@@ -408,8 +432,8 @@ static __device__ void consume(const Sweeping &of, const Barriers &at, uint8_t *
         begin_products();
 #pragma unroll
         for (int k = 0; k < HIDDEN / 16; k++)
-            multiply_codes(code, &left[4 * k],
-                           wide_matrix(base + SMALL_AT + k / 4 * (CODES * DEEP * 2) + k % 4 * 32), k > 0);
+            multiply_codes(code, &left[4 * k], wide_matrix(base + SMALL_AT + k / 4 * (CODES * DEEP * 2) + k % 4 * 32),
+                           k > 0);
         end_products();
         wait_products<0>();
         unsigned codes[4];
@@ -435,7 +459,8 @@ static __device__ void consume(const Sweeping &of, const Barriers &at, uint8_t *
                 end_stage(chunk > 0);
             }
             end_stages();
-            compare_part(errors, sum, (const float *)(small + B4_AT), shared, part, of.chunks, row, t);
+            compare_part(errors, sum, (const float *)(small + B4_AT), shared, rest + part * (ACROSS / 4) * WARP, part,
+                         of.chunks, row, t);
         }
         __syncwarp();
         if (lane == 0)
@@ -525,7 +550,8 @@ Packed take_packed(Moment *moment, const rer_network *shape, int64_t rows, int64
 {
     int64_t D = shape->width[0];
     return Packed{take<uint8_t>(moment, NULL, C * network_bytes(D)),
-                  take<__half>(moment, NULL, (rows + ROWS) * chunks_of(D) * DEEP)};
+                  take<__half>(moment, NULL, (rows + ROWS) * chunks_of(D) * DEEP),
+                  take<__half>(moment, NULL, (rows + ROWS) * COLUMNS)};
 }
 
 void pack(Card *card, const Packed *packed, const float *weights, const rer_network *laid, int64_t C)
@@ -543,12 +569,20 @@ void sweep_packed(Card *card, const Packed *packed, const Slot *slot, float *d2,
 {
     int64_t D = card->shape.D, tiles = (slot->count + ROWS - 1) / ROWS;
     int32_t groups = (int32_t)((C + CLASSES_EACH - 1) / CLASSES_EACH);
-    Sweeping of = {packed->weights, (const uint8_t *)packed->rows, d2,           slot->count, network_bytes(D),
-                   (int32_t)C,      groups,                        chunks_of(D), parts_of(D)};
+    Sweeping of = {packed->weights,
+                   (const uint8_t *)packed->rows,
+                   (const __half2 *)packed->rest,
+                   d2,
+                   slot->count,
+                   network_bytes(D),
+                   (int32_t)C,
+                   groups,
+                   chunks_of(D),
+                   parts_of(D)};
     if (!is_well(card))
         return;
-    pack_rows<<<(unsigned)(tiles * ROWS), 128, 0, card->compute>>>(packed->rows, slot->rows.x, slot->count, D,
-                                                                   of.chunks);
+    pack_rows<<<(unsigned)(tiles * ROWS), 128, 0, card->compute>>>(packed->rows, packed->rest, slot->rows.x,
+                                                                   slot->count, D, of.chunks);
     sweep_rows<<<dim3((unsigned)tiles, (unsigned)groups), THREADS, SHARED_BYTES, card->compute>>>(of);
     LAUNCHED(card);
 }

@@ -8,6 +8,7 @@
 struct Packed {
     uint8_t *weights; /* [C, of a network] as they go to shared memory */
     __half *rows;     /* [rows] likewise */
+    __half *rest;     /* what rounding took of them, in the order that threads need it */
 };
 
 /* Whether the card and the shape of the networks allow it. */

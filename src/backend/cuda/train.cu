@@ -24,22 +24,22 @@ struct Training {
     rer_device_training of;
     rer_network laid;
     int64_t B, D, Z, pieces;
-    float *w, *m, *v;               /* [count, parameters] */
-    const float *x;                 /* rows of all networks */
-    const int64_t *x_start;         /* [count] */
-    const int32_t *head, *tail;     /* draws of all */
-    const int64_t *draw_start;      /* [count + 1] */
-    const uint64_t *key;            /* [count] */
-    Progress *progress;             /* [count] */
-    int32_t *active;                /* [items] network, below 0: it has ended */
-    float *batch;                   /* [items, 2B, D] */
-    float *out[RER_LAYERS_MAX];     /* [items, rows, width] */
-    float *delta[RER_LAYERS_MAX];   /* gradients before the activations */
-    float *d_code;                  /* [items, B, Z] */
-    int32_t *negatives, *shuffled;  /* [items, RER_NEGATIVES B] */
-    double *pull;                   /* [items, (1 + RER_NEGATIVES) B] slope of each pair */
-    double *square;                 /* [items, B] of each head */
-    double *penalty;                /* [count, pieces] sums of squared weights */
+    float *w, *m, *v;              /* [count, parameters] */
+    const float *x;                /* rows of all networks */
+    const int64_t *x_start;        /* [count] */
+    const int32_t *head, *tail;    /* draws of all */
+    const int64_t *draw_start;     /* [count + 1] */
+    const uint64_t *key;           /* [count] */
+    Progress *progress;            /* [count] */
+    int32_t *active;               /* [items] network, below 0: it has ended */
+    float *batch;                  /* [items, 2B, D] */
+    float *out[RER_LAYERS_MAX];    /* [items, rows, width] */
+    float *delta[RER_LAYERS_MAX];  /* gradients before the activations */
+    float *d_code;                 /* [items, B, Z] */
+    int32_t *negatives, *shuffled; /* [items, RER_NEGATIVES B] */
+    double *pull;                  /* [items, (1 + RER_NEGATIVES) B] slope of each pair */
+    double *square;                /* [items, B] of each head */
+    double *penalty;               /* [count, pieces] sums of squared weights */
 };
 
 static bool is_hidden(const rer_network *shape, int l)
@@ -119,8 +119,8 @@ static __global__ void shuffle_negatives(Training t, int64_t step)
         return;
     int32_t *place = t.shuffled + item * n, *out = t.negatives + item * n;
     for (int64_t i = threadIdx.x; i < n; i += THREADS) {
-        double u = rer_random_uniform(t.of.seed, RER_RANDOM_NEGATIVES, t.key[network] << 32 | (uint64_t)step,
-                                      (uint64_t)i);
+        double u =
+            rer_random_uniform(t.of.seed, RER_RANDOM_NEGATIVES, t.key[network] << 32 | (uint64_t)step, (uint64_t)i);
         place[i] = (int32_t)(u * (double)(i + 1));
         order[i] = (int32_t)i;
     }
@@ -410,8 +410,16 @@ static void step_weights(Card *card, const Training *t, int64_t items, uint64_t 
         bool is_last = l == laid->layers - 1;
         AdamSettings with_l2 = by;
         with_l2.l2 = is_last ? 0 : (float)(2 * t->of.regularization);
-        Adam adam = {t->w + laid->weight[l], t->m + laid->weight[l], t->v + laid->weight[l], laid->parameters, out,
-                     t->active, is_last ? NULL : t->penalty + piece, t->pieces, with_l2, 0};
+        Adam adam = {t->w + laid->weight[l],
+                     t->m + laid->weight[l],
+                     t->v + laid->weight[l],
+                     laid->parameters,
+                     out,
+                     t->active,
+                     is_last ? NULL : t->penalty + piece,
+                     t->pieces,
+                     with_l2,
+                     0};
         multiply_all<true, false>(card, before, delta, items, in, out, rows, adam);
         if (!is_well(card))
             return;
@@ -511,8 +519,8 @@ static void join(Card *card, T *to, const rer_device_trainee *trainees, int32_t 
     for (int32_t i = 0; i < count; i++) {
         int64_t n = size(&trainees[i], D);
         if (n > 0)
-            CHECK(card, cudaMemcpyAsync(to, part(&trainees[i]), (size_t)n * sizeof(T), cudaMemcpyDefault,
-                                        card->compute));
+            CHECK(card,
+                  cudaMemcpyAsync(to, part(&trainees[i]), (size_t)n * sizeof(T), cudaMemcpyDefault, card->compute));
         to += n;
     }
 }
@@ -651,8 +659,8 @@ static void judge_held(Card *card, Moment *moment, const Training *t, const floa
 
 static void give_back(Card *card, const Training *t, rer_device_trainee *trainees, Progress *progress, int32_t count)
 {
-    CHECK(card, cudaMemcpyAsync(progress, t->progress, (size_t)count * sizeof *progress, cudaMemcpyDefault,
-                                card->compute));
+    CHECK(card,
+          cudaMemcpyAsync(progress, t->progress, (size_t)count * sizeof *progress, cudaMemcpyDefault, card->compute));
     for (int32_t i = 0; i < count; i++)
         if (trainees[i].w != NULL)
             take_networks(card, trainees[i].w, &t->of.shape, t->w + i * t->laid.parameters, &t->laid, 1);
@@ -693,10 +701,14 @@ static bool train_with(Card *card, Moment *moment, const rer_device_training *tr
     t.progress = take(moment, (const Progress *)given.progress.get(), count);
     if (moment->failed)
         return false;
-    join<float>(card, x, trainees, count, [](const rer_device_trainee *of) { return of->x; }, row_values, D);
-    join<float>(card, held, trainees, count, [](const rer_device_trainee *of) { return of->held; }, held_values, D);
-    join<int32_t>(card, head, trainees, count, [](const rer_device_trainee *of) { return of->head; }, draw_values, D);
-    join<int32_t>(card, tail, trainees, count, [](const rer_device_trainee *of) { return of->tail; }, draw_values, D);
+    join<float>(
+        card, x, trainees, count, [](const rer_device_trainee *of) { return of->x; }, row_values, D);
+    join<float>(
+        card, held, trainees, count, [](const rer_device_trainee *of) { return of->held; }, held_values, D);
+    join<int32_t>(
+        card, head, trainees, count, [](const rer_device_trainee *of) { return of->head; }, draw_values, D);
+    join<int32_t>(
+        card, tail, trainees, count, [](const rer_device_trainee *of) { return of->tail; }, draw_values, D);
     t.x = x;
     t.head = head;
     t.tail = tail;

@@ -114,8 +114,8 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
     if (status == RER_OK)
         status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error);
     if (status == RER_OK)
-        status = rer_train(w, NULL, pass->training, x, task.n_fit, rer_fold_key(&task), rer_run_class_name(run, task.class),
-                           run->pool, run->kernels, error);
+        status = rer_train(w, NULL, pass->training, x, task.n_fit, rer_fold_key(&task),
+                           rer_run_class_name(run, task.class), run->pool, run->kernels, error);
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, parts.reading, error);
     RER_FREE_ALL(x, fold_weights);

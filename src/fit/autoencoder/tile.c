@@ -164,8 +164,7 @@ static rer_status run_tile(tile_pass *pass, bool *done, rer_error *error)
 rer_status rer_train_tiles(rer_fold_plan *plan, float *weights, const rer_training *training,
                            const rer_normalizer *normalizer, const rer_run *run, int64_t *done, rer_error *error)
 {
-    tile_pass pass = {
-        .run = run, .normalizer = normalizer, .training = training, .plan = plan, .weights = weights};
+    tile_pass pass = {.run = run, .normalizer = normalizer, .training = training, .plan = plan, .weights = weights};
     int64_t tasks = rer_fold_tasks(plan), most = run->passes->train != NULL ? TILE_MOST : 0;
     while (pass.first < tasks && most > 0) {
         bool is_done = false;

@@ -225,8 +225,8 @@ static rer_status allocate_trainee(trainee *self, int64_t n, rer_error *error)
 static void free_trainee(trainee *self)
 {
     rer_edge_draws_free(&self->draws);
-    RER_FREE_ALL(self->adam.m, self->adam.v, self->g, self->batch, self->rows, self->place,
-                 self->met, self->shuffled, self->negatives, self->scratch);
+    RER_FREE_ALL(self->adam.m, self->adam.v, self->g, self->batch, self->rows, self->place, self->met, self->shuffled,
+                 self->negatives, self->scratch);
 }
 
 /* Reports until the loss does not fall any more. */
