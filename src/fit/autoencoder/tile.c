@@ -6,6 +6,7 @@
 
 #define TILE_BYTES ((int64_t)2 << 30)
 #define TILE_MOST 1024
+#define FEWER 16 /* times as few are tried where there is no room: each try reads the rows anew */
 #define DRAWS_EACH 256 /* about as many of a row, at the default settings */
 
 typedef struct tile_pass {
@@ -175,7 +176,7 @@ rer_status rer_train_tiles(rer_fold_plan *plan, float *weights, const rer_traini
         if (status != RER_OK)
             return status;
         pass.first += is_done ? pass.count : 0;
-        most = is_done ? most : pass.count / 2; /* no room for so many */
+        most = is_done ? most : pass.count / FEWER; /* no room for so many */
     }
     *done = pass.first;
     return RER_OK;
