@@ -129,7 +129,7 @@ static rer_status collect_seen(fit *f, const rer_neighbors *neighbors, rer_error
 
 /* True classes are worked on side by side: what belongs to one label stands together, [CLASSES] of it. */
 typedef struct lanes {
-    double *T, *dT;                    /* [C, CLASSES] */
+    double *T, *dT;                   /* [C, CLASSES] */
     double p[CLASSES], seen[CLASSES]; /* the sum over m of o_m T_ki T_kj T_kl */
 } lanes;
 
@@ -164,7 +164,8 @@ static void add_seen(lanes *l, const fit *f, int order)
 
 static double *lay_out(lanes *l, int64_t C, rer_scratch *scratch)
 {
-    *l = (lanes){.T = rer_take(scratch, C * CLASSES, sizeof(double)), .dT = rer_take(scratch, C * CLASSES, sizeof(double))};
+    *l = (lanes){.T = rer_take(scratch, C * CLASSES, sizeof(double)),
+                 .dT = rer_take(scratch, C * CLASSES, sizeof(double))};
     return rer_take(scratch, CLASSES * C, sizeof(double));
 }
 
