@@ -38,7 +38,7 @@ typedef struct rer_pace {
 /* Evaluations that SimiFeat's estimate takes, about: 93 with 10 classes, 69 with 50, 11 with 100, 18 with 200. */
 static inline double rer_consensus_usual_passes(int32_t C)
 {
-    return fmax(12, fmin(60, 1500. / C));
+    return fmax(12, fmin(60, 2200. / C));
 }
 
 /* What follows goes from 0 to 1 for itself. */
