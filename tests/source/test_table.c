@@ -229,10 +229,9 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_headers),          FILES_TEST(test_separators_and_line_ends),
-        FILES_TEST(test_numbers),          FILES_TEST(test_label_column),
-        FILES_TEST(test_many_rows),        FILES_TEST(test_bad_tables),
-        FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
+        FILES_TEST(test_headers),    FILES_TEST(test_progress),         FILES_TEST(test_separators_and_line_ends),
+        FILES_TEST(test_numbers),    FILES_TEST(test_label_column),     FILES_TEST(test_many_rows),
+        FILES_TEST(test_bad_tables), FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
