@@ -45,8 +45,8 @@ static void print_size(const cli_job *job)
     if (summary->n_invalid > 0)
         say("; %s left out", grouped(number, summary->n_invalid));
     if (summary->n_outliers > 0)
-        say("; %s resemble%s no class clearly", grouped(number, summary->n_outliers),
-            summary->n_outliers == 1 ? "s" : "");
+        say("; %s resemble%s no %s clearly", grouped(number, summary->n_outliers), summary->n_outliers == 1 ? "s" : "",
+            has_clusters(job) ? "cluster" : "class");
     say("\n");
 }
 
@@ -210,7 +210,7 @@ static void print_budgets(const cli_job *job)
 typedef struct suspect_table {
     suspect_line lines[SUSPECTS];
     int64_t rows[SUSPECTS], count;
-    const char *title;
+    const char *title, *given_title, *wrong_title;
     int who, given, suggested, wrong;
 } suspect_table;
 
@@ -220,9 +220,9 @@ static int lay_out(suspect_table *table, const cli_job *job, int width, int id_w
     for (int64_t i = 0; i < table->count; i++)
         fill_line(&table->lines[i], job, table->rows[i], width, id_width, length);
     table->who = widest(table->lines, table->count, offsetof(suspect_line, who), table->title);
-    table->given = widest(table->lines, table->count, offsetof(suspect_line, given), "given");
+    table->given = widest(table->lines, table->count, offsetof(suspect_line, given), table->given_title);
     table->suggested = widest(table->lines, table->count, offsetof(suspect_line, suggested), "suggested");
-    table->wrong = widest(table->lines, table->count, offsetof(suspect_line, wrong), "wrong");
+    table->wrong = widest(table->lines, table->count, offsetof(suspect_line, wrong), table->wrong_title);
     int why = widest(table->lines, table->count, offsetof(suspect_line, why), "why");
     return 2 + table->who + 2 + table->given + 2 + table->suggested + 2 + table->wrong + 2 + why;
 }
@@ -276,13 +276,15 @@ static void print_suspects(const cli_job *job)
     if (table.count == 0)
         return;
     table.title = rer_dataset_id(job->data, table.rows[0]) != NULL ? "id" : "row";
+    table.given_title = has_clusters(job) ? "cluster" : "given";
+    table.wrong_title = has_clusters(job) ? "other" : "wrong";
     fit_table(&table, job, terminal_width(STDOUT_FILENO));
     print_budgets(job);
     paint(DIM);
     say("  %*s  ", table.who, table.title);
-    print_padded("given", table.given + 2);
+    print_padded(table.given_title, table.given + 2);
     print_padded("suggested", table.suggested + 2);
-    say("%*s  why\n", table.wrong, "wrong");
+    say("%*s  why\n", table.wrong, table.wrong_title);
     paint(PLAIN);
     for (int64_t i = 0; i < table.count; i++)
         print_suspect(&table, &table.lines[i]);
