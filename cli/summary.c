@@ -102,11 +102,14 @@ typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
  * "9/10 nearest" */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+                          reason_length length)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
     const char *typical = length == WHOLE ? "a typical one" : "usual";
-    char far[64] = "";
+    char far[64] = "", none[32] = "";
+    if (odd)
+        (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
     if (length == BARE)
         far[0] = 0;
     else if (!odd && sample->nearness <= 1.1)
@@ -116,17 +119,17 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
     else if (!odd && !isnan(sample->nearness))
         (void)snprintf(far, sizeof far, ", far away from them");
     if (length == BARE && odd)
-        (void)snprintf(out, size, "fits no class");
+        (void)snprintf(out, size, "%s", none);
     else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d nearest%s", odd ? "fits no class; " : "", sample->near_suggested,
-                       sample->near, far);
+        (void)snprintf(out, size, "%s%d/%d nearest%s", none, sample->near_suggested, sample->near, far);
     else
-        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", odd ? "fits no class; " : "",
-                       sample->near_suggested, sample->near, other, far);
+        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", none, sample->near_suggested, sample->near,
+                       other, far);
 }
 
 /* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
-static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
+static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+                            reason_length length)
 {
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
     char times[32], which[TEXT + 8] = "";
@@ -139,11 +142,11 @@ static void describe_reason(char *out, size_t size, const rer_sample *sample, co
     if (length == WHOLE)
         (void)snprintf(which, sizeof which, " to '%s'", other);
     if (ratio < 1.005)
-        (void)snprintf(out, size, "as close%s as to its own class", which);
+        (void)snprintf(out, size, "as close%s as to its own %s", which, kind);
     else if (sample->chi >= 1)
-        (void)snprintf(out, size, "%s closer%s than to its own class", times, which);
+        (void)snprintf(out, size, "%s closer%s than to its own %s", times, which, kind);
     else
-        (void)snprintf(out, size, "%s closer to its own class", times);
+        (void)snprintf(out, size, "%s closer to its own %s", times, kind);
 }
 
 /* "99.8%" */
@@ -171,7 +174,8 @@ static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int w
     (void)clean_name(line->given, TEXT, class_name(job, sample.given), width);
     (void)clean_name(line->suggested, TEXT, class_name(job, sample.suggested), width);
     describe_probability(line->wrong, sizeof line->wrong, sample.mistakenness);
-    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested, length);
+    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested,
+                                                        has_clusters(job) ? "cluster" : "class", length);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)

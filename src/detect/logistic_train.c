@@ -257,7 +257,7 @@ static void note_excess(training *t, const rer_problem *problem, double excess)
  * how many of the steps that there may be are done. */
 static double share_done(const training *t, int32_t evaluated)
 {
-    double share = 1, least = fmin(evaluated / (1.1 * ITERATIONS), .98);
+    double share = 1, least = fmin((evaluated + .5) / (1.1 * ITERATIONS), .98);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
         if (t->first[fold] > 1)
             share = fmin(share, 1 - log(fmax(t->excess[fold], 1)) / log(t->first[fold]));
