@@ -87,6 +87,8 @@ static rer_status whiten(training *t, double penalty, double scale, rer_error *e
     rer_scratch measure = RER_MEASURE, rows;
     (void)lay_out_square(&rows, t, &measure);
     rer_job job = {.stage = "fitting logistic regression",
+                   .from = .01, /* the rows are there */
+                   .to = .01,
                    .items = t->model->n_labelled_blocks,
                    .scratch = measure.used,
                    .work = square_block,
