@@ -7,6 +7,7 @@
 #include "detect/consensus.h"
 
 #include "core/random.h"
+#include "run/pace.h"
 #include "stats/minimize.h"
 
 #define ITERATIONS 200
@@ -247,13 +248,15 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     fit *f = context;
     rer_problem *problem = problems[0];
     int64_t C = f->C;
-    double largest = 0, scale = (double)C;
+    double largest = 0, scale = (double)C, usual = rer_consensus_usual_passes((int32_t)C);
     (void)count;
     lanes l;
     rer_scratch measure = RER_MEASURE;
     (void)lay_out(&l, C, &measure);
     unpack(f, problem->at);
     rer_job job = {.stage = "estimating the noise",
+                   .from = 1 - exp(-(problem->evaluated - 1) / usual),
+                   .to = 1 - exp(-problem->evaluated / usual),
                    .items = (C + CLASSES - 1) / CLASSES,
                    .scratch = measure.used,
                    .work = add_classes,
