@@ -243,6 +243,7 @@ static bool can_span(const rer_dataset *data, const rer_options *options)
 /* Stages say how far the work is; this turns it into how far the time is. */
 typedef struct timed {
     const rer_progress *progress;
+    rer_progress by_time;
     rer_pace pace;
 } timed;
 
@@ -255,6 +256,13 @@ static bool report_time(void *context, const char *stage, double done)
 {
     timed *t = context;
     return t->progress->report(t->progress->context, stage, rer_pace_at(&t->pace, done));
+}
+
+/* What stages tell; NULL: nobody asked. */
+static const rer_progress *told_by(timed *t)
+{
+    t->by_time = (rer_progress){.report = report_time, .context = t};
+    return is_told(t) ? &t->by_time : NULL;
 }
 
 static rer_status say_writing(timed *t, rer_error *error)
@@ -273,14 +281,12 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
 }
 
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
-                          run_outputs *outputs, const rer_progress *progress, rer_error *error)
+                          run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
     rer_run run = {0};
-    timed times = {.progress = progress};
-    rer_progress by_time = {.report = report_time, .context = &times};
-    const rer_progress *told = is_told(&times) ? &by_time : NULL;
+    const rer_progress *told = told_by(times);
     bool writes = outputs->wanted.folder != NULL;
     rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
@@ -298,8 +304,8 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     if (status == RER_OK && span != NULL)
         status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK) {
-        times.pace = rer_pace_of(&run, needs_second_look(options, data), writes);
-        run.pace = &times.pace;
+        times->pace = rer_pace_of(&run, needs_second_look(options, data), writes);
+        run.pace = &times->pace;
         status = choose_device(&run, made, error);
     }
     if (status == RER_OK)
@@ -310,11 +316,11 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         rer_span_free(span);
     rer_device_close(&run);
     rer_run_end(&run);
-    times.pace.part = RER_PACE_DETAILS;
+    times->pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, told, error);
     if (status == RER_OK && writes)
-        status = say_writing(&times, error);
+        status = say_writing(times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -337,22 +343,22 @@ static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const 
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
-static bool is_cancelled(const rer_progress *progress)
+static bool is_cancelled(const timed *t)
 {
-    return progress != NULL && progress->report != NULL && progress->report(progress->context, "writing", 1);
+    return is_told(t) && t->progress->report(t->progress->context, "writing", 1);
 }
 
 /* What they end with: the outputs take their names, and `made` becomes the caller's; or neither. */
 static rer_status give(rer_result **result, rer_result *made, const rer_dataset *data, run_outputs *outputs,
-                       const rer_progress *progress, rer_status status, rer_error *error)
+                       timed *times, rer_status status, rer_error *error)
 {
     const rer_outputs *wanted = &outputs->wanted;
     const rer_model *model = made != NULL ? made->model : NULL;
     if (status == RER_OK && wanted->model != NULL)
         status = rer_model_stage(&outputs->made[MODEL], model, wanted->model, error);
     if (status == RER_OK && wanted->folder != NULL)
-        status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, error);
-    if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(progress))
+        status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, told_by(times), error);
+    if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(times))
         status = rer_fail(error, RER_CANCELLED, "cancelled");
     if (status == RER_OK)
         status = rer_outputs_commit(outputs->made, OUTPUTS, error);
@@ -370,11 +376,12 @@ rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_o
 {
     rer_options options;
     run_outputs outputs = {0};
+    timed times = {.progress = progress};
     rer_result *made = NULL;
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
     if (status == RER_OK)
-        status = analyze(&made, data, &options, &outputs, progress, error);
-    return give(result, made, data, &outputs, progress, status, error);
+        status = analyze(&made, data, &options, &outputs, &times, error);
+    return give(result, made, data, &outputs, &times, status, error);
 }
 
 /* ---- new rows against a model ------------------------------------------------------------ */
@@ -414,8 +421,7 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
 }
 
 static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
-                        const rer_options *options, run_outputs *outputs, const rer_progress *progress,
-                        rer_error *error)
+                        const rer_options *options, run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -426,15 +432,13 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status != RER_OK)
         return status;
     rer_run run = {0};
-    timed times = {.progress = progress};
-    rer_progress by_time = {.report = report_time, .context = &times};
     bool writes = outputs->wanted.folder != NULL;
-    status = rer_run_start(&run, data, made->given, made->C, options, is_told(&times) ? &by_time : NULL, error);
+    status = rer_run_start(&run, data, made->given, made->C, options, told_by(times), error);
     run.passes = &rer_passes_here;
     if (status == RER_OK && model->span != NULL)
         status = rer_span_enter(&run, model->span, false, error);
-    times.pace = rer_pace_of_scoring(&run, writes);
-    run.pace = &times.pace;
+    times->pace = rer_pace_of_scoring(&run, writes);
+    run.pace = &times->pace;
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
@@ -443,7 +447,7 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
         status = score_and_judge(made, model, NULL, &run, outputs, error);
     rer_run_end(&run);
     if (status == RER_OK && writes)
-        status = say_writing(&times, error);
+        status = say_writing(times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -458,11 +462,12 @@ rer_status rer_score(rer_result **result, const rer_model *model, const rer_data
 {
     rer_options options;
     run_outputs outputs = {0};
+    timed times = {.progress = progress};
     rer_result *made = NULL;
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
     if (status == RER_OK && outputs.wanted.model != NULL)
         status = rer_fail(error, RER_BAD_USAGE, "rer_outputs.model: rer_score fits none; rer_analyze does");
     if (status == RER_OK)
-        status = score(&made, model, data, &options, &outputs, progress, error);
-    return give(result, made, data, &outputs, progress, status, error);
+        status = score(&made, model, data, &options, &outputs, &times, error);
+    return give(result, made, data, &outputs, &times, status, error);
 }

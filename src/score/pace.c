@@ -14,6 +14,7 @@
 #include <math.h>
 
 #define WHOLE_SEARCH .999
+#define DRAWN_SIDE 512. /* of report/thumbnails.h */
 
 /* Where each ends, of those that go from 0 to 1 together. */
 static const double ends[RER_PACE_STAGES] = {
@@ -134,11 +135,24 @@ static void add_fit(rer_pace *pace, const rer_run *run)
     }
 }
 
+/* A picture is decoded, made small and encoded; the first one tells their size. */
+static double cost_of_picture(const rer_images *images)
+{
+    rer_picture picture = {0};
+    rer_error ignored;
+    if (images->paths.count == 0 || rer_images_read(&picture, images, 0, (int64_t)DRAWN_SIDE, &ignored) != RER_OK)
+        return 0;
+    double longer = (double)rer_max(picture.height, picture.width), scale = fmin(1, DRAWN_SIDE / longer);
+    double pixels = (double)picture.height * (double)picture.width;
+    rer_picture_free(&picture);
+    return 5e-4 + pixels * (1e-8 + 6e-8 * scale * scale);
+}
+
 /* Some hundred pictures are drawn. */
 static double cost_of_writing(const rer_run *run)
 {
     double N = (double)run->N;
-    return .1 + 1.2e-6 * N + (run->data->images.paths.count > 0 ? 5e-3 * fmin(N, 600) : 0);
+    return .1 + 1.2e-6 * N + cost_of_picture(&run->data->images) * fmin(N, 600);
 }
 
 rer_pace rer_pace_of_scoring(const rer_run *run, bool writes)
