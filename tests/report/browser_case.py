@@ -19,7 +19,9 @@ SHOTS = pathlib.Path(os.environ.get("RER_SHOTS", "shots"))
 
 
 def browser_path():
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """The one that never has a window takes a third of the others' time."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 class BrowserCase(unittest.TestCase):
@@ -157,7 +159,7 @@ FAINT_TEXTS = """() => {
 
 def main():
     if browser_path() is None:
-        print("Skipped: there is no Chromium (Debian's package chromium).")
+        print("Skipped: there is no Chromium (Debian's package chromium-headless-shell).")
         sys.exit(SKIPPED)
     SHOTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rer-browser.") as folder, sync_playwright() as playwright:
