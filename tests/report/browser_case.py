@@ -81,11 +81,12 @@ class BrowserCase(unittest.TestCase):
         self.assertEqual(page.evaluate(FAINT_TEXTS), [])
 
     def assert_accessible(self, page):
-        """axe-core finds nothing in either theme; the second one changes colours alone."""
-        for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
-            page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
-            self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [], scheme)
+        """axe-core finds nothing; the dark theme changes colours alone."""
+        page.emulate_media(color_scheme="light")
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [])
+        page.emulate_media(color_scheme="dark")
+        self.assert_readable(page)
 
     def assert_fits(self, page, what=None):
         """Nothing is wider than the window."""
