@@ -200,7 +200,7 @@ class Recovery(unittest.TestCase):
             self.assertLess(abs(expected - bad), .03 + APART * np.sqrt(expected * (1 - expected) / len(tenth)))
 
     def test_people(self):
-        self.check(Channel(.4, .3, .2, .03, .03, np.zeros(6)), 13000, 6, 1, {"t": .1, "e": .4, "lambda": .6})
+        self.check(Channel(.4, .3, .2, .03, .03, np.zeros(6)), 20000, 6, 1, {"t": .1, "e": .4, "lambda": .6})
 
     def test_likeness(self):
         self.check(Channel(.4, .25, .01, .2, .01, np.zeros(6)), 8000, 6, 2, {"t": .1, "v": .2})
