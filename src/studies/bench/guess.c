@@ -50,10 +50,8 @@ rer_status rer_bench_guess(double *seconds, const rer_bench *bench, rer_pool *po
 {
     double once, round = count_multiplications(bench, &once), least = INFINITY;
     rer_status status = RER_OK;
-    const rer_job job = {.stage = "measuring",
-                         .items = PRODUCTS,
-                         .scratch = 2 * SIDE * SIDE * (int64_t)sizeof(float),
-                         .work = multiply};
+    const rer_job job = {
+        .stage = "measuring", .items = PRODUCTS, .scratch = 2 * SIDE * SIDE * (int64_t)sizeof(float), .work = multiply};
     for (int i = 0; status == RER_OK && i < 2; i++) {
         double start = rer_now();
         status = rer_pool_run(pool, &job, error);
