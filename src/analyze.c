@@ -219,6 +219,8 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &sample, run, error);
     double fitted = rer_now();
+    if (run->options->ratios_only) /* without any row there is nothing to search for */
+        rer_row_sample_free(&sample);
     if (status == RER_OK)
         status = rer_calibrate(&calibration, model, &sample, run, error);
     rer_row_sample_free(&sample);

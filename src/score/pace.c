@@ -88,8 +88,10 @@ static void set_fit(rer_pace *pace, const rer_run *run)
     pace->cost[RER_PACE_SUMS] = 4e-8 * D * D + N * (5e-8 + 1.8e-9 * D) + 1e-10 * N * N * span;
     pace->cost[RER_PACE_SCATTER] = 3e-8 * D * D + N * (1e-7 + 1e-11 * D * D + 3.3e-10 * run->C);
     pace->cost[RER_PACE_SHRINKAGE] = D * D * (1.5e-7 + 2e-10 * D) + choice * (8e-6 + run->C * (3e-8 + 4.2e-10 * D));
-    pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
-    pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
+    if (!run->options->ratios_only) {
+        pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
+        pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
+    }
     pace->cost[RER_PACE_SCORING] = N * scoring_of_row(run);
     pace->cost[RER_PACE_JUDGING] = 1.5e-7 * N;
 }
