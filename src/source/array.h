@@ -37,9 +37,6 @@ rer_status rer_array_open(rer_array *array, const char *path, rer_error *error);
 bool rer_path_is_table(const char *path); /* .csv .tsv .txt, also with .gz */
 bool rer_path_ends(const char *path, const char *ending);
 
-/* An array over the caller's memory. */
-rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error);
-
 int64_t rer_array_columns(const rer_array *array); /* product of shape[1..]; 1 for rank 1 */
 int64_t rer_array_row_bytes(const rer_array *array);
 

@@ -93,7 +93,8 @@ static rer_status open_raw(rer_array *array, const rer_view *view, int64_t *avai
     return RER_OK;
 }
 
-rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+/* An array over the caller's memory. */
+static rer_status wrap_array(rer_array *array, const rer_view *view, const char *name, rer_error *error)
 {
     int32_t size = view->dtype >= RER_F16 && view->dtype <= RER_UNICODE ? rer_dtype_size(view->dtype) : -1;
     if (size < 0 || (view->data == NULL && view->path == NULL) || view->rank < 1 || view->rank > RER_RANK_MAX)
@@ -125,7 +126,7 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
 {
     rer_array array = {.fd = -1};
     rer_labels made = {0};
-    rer_status status = rer_array_wrap(&array, view, what, error);
+    rer_status status = wrap_array(&array, view, what, error);
     if (status == RER_OK)
         status = rer_labels_from_array(&made, &array, error);
     if (status == RER_OK && made.N != N)
@@ -198,7 +199,7 @@ rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_pr
 {
     rer_array wrapped = {.fd = -1};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&wrapped, pred_probs, "predicted probabilities", error);
+    rer_status status = wrap_array(&wrapped, pred_probs, "predicted probabilities", error);
     if (status == RER_OK)
         status = rer_dataset_check_probabilities(data, &wrapped, error);
     if (status != RER_OK) {
@@ -214,7 +215,7 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
 {
     rer_array array = {.fd = -1};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&array, embeddings, "class embeddings", error);
+    rer_status status = wrap_array(&array, embeddings, "class embeddings", error);
     if (status == RER_OK)
         status = rer_class_embeddings_take(data, &array, error);
     rer_array_close(&array);
@@ -232,7 +233,7 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     if (status == RER_OK)
         status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
     if (status == RER_OK)
-        status = rer_array_wrap(&wrapped->features, features, "features", error);
+        status = wrap_array(&wrapped->features, features, "features", error);
     if (status == RER_OK)
         status = rer_dataset_describe(wrapped, &options, error);
     if (status == RER_OK && labels != NULL)
@@ -284,7 +285,7 @@ rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer
     rer_array array = {.fd = -1};
     rer_images opened = {.array = {.fd = -1}};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&array, images, "images", error);
+    rer_status status = wrap_array(&array, images, "images", error);
     if (status == RER_OK)
         status = rer_images_take(&opened, &array, data->N, error);
     rer_array_close(&array);
