@@ -1,4 +1,4 @@
-/* An array somewhere: in memory, or in a file at an offset. Every reader ends in one of these:
+/* An array somewhere: in memory, in a file at an offset, or on a card. Every reader ends in one of these:
  * formats that cannot be read in place (gz, csv, compressed members) are decoded once into
  * memory or, past RER_SPOOL_MAX bytes, into an unlinked temporary file. */
 #pragma once
@@ -19,6 +19,9 @@ typedef struct rer_array {
     unsigned char *owned;      /* freed on close */
     int fd;                    /* -1 where in memory */
     int64_t offset;            /* of the first item in the file */
+    const struct rer_device_plugin *plugin; /* who reads what lies on ... */
+    const unsigned char *on_card;           /* ... a card, and where; NULL: it does not */
+    int32_t card;
 } rer_array;
 
 /* Texts [count]: text i is bytes[offset[i]] up to its zero. */
@@ -39,6 +42,8 @@ bool rer_path_ends(const char *path, const char *ending);
 
 /* An array over the caller's memory. */
 rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error);
+/* The same of float32 [N, D] in the memory of a card. */
+rer_status rer_array_wrap_card(rer_array *array, const rer_view *view, const char *name, rer_error *error);
 
 int64_t rer_array_columns(const rer_array *array); /* product of shape[1..]; 1 for rank 1 */
 int64_t rer_array_row_bytes(const rer_array *array);

@@ -8,14 +8,14 @@ foreach(plugin plain_device old_device)
         set_property(TARGET ${plugin} APPEND PROPERTY ${what} $<TARGET_PROPERTY:rer_settings,INTERFACE_${what}>)
     endforeach()
     target_link_libraries(${plugin} PRIVATE m)
-    foreach(test analyses open out_of_memory)
+    foreach(test analyses in_place open out_of_memory)
         add_dependencies(test.device.${test} ${plugin})
     endforeach()
 endforeach()
 target_compile_definitions(test.device.open PRIVATE PLAIN_PLUGIN="$<TARGET_FILE:plain_device>"
                            OLD_PLUGIN="$<TARGET_FILE:old_device>")
 target_link_options(test.device.out_of_memory PRIVATE -Wl,--wrap=realloc,--wrap=posix_memalign,--wrap=strdup)
-set_tests_properties(device.analyses device.out_of_memory PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
+set_tests_properties(device.analyses device.in_place device.out_of_memory PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
 
 # On a card, with our own plug-in: make test-cuda.
 target_sources(test.device.operations PRIVATE device/plain_plugin.c)
