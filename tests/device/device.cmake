@@ -21,6 +21,21 @@ set_tests_properties(device.analyses device.in_place device.out_of_memory PROPER
 target_sources(test.device.operations PRIVATE device/plain_plugin.c)
 add_test(NAME device.cuda COMMAND test.device.analyses)
 add_test(NAME device.memcheck COMMAND compute-sanitizer --error-exitcode 9 $<TARGET_FILE:test.device.operations>)
+if(RER_WITH_CUDA) # the plug-in whose calls of CUDA fail where a test says
+    set(wrapped cublasCreate_v2 cublasGemmEx cublasSetStream_v2 cudaEventCreateWithFlags cudaEventRecord
+        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
+        cudaMemcpy cudaMemcpyAsync cudaMemsetAsync cudaSetDevice cudaStreamCreateWithFlags cudaStreamSynchronize
+        cudaStreamWaitEvent)
+    list(TRANSFORM wrapped PREPEND -Xlinker=--wrap=)
+    set(RER_CUDA_FAULTS ${CMAKE_CURRENT_BINARY_DIR}/librer_cuda_faults.so)
+    set(faults ${CMAKE_CURRENT_LIST_DIR}/faults)
+    add_custom_command(OUTPUT ${RER_CUDA_FAULTS} DEPENDS ${faults}.cu ${faults}.h rer_cuda ${RER_CUDA_PLUGIN} VERBATIM
+                       COMMAND ${RER_NVCC} ${RER_CUDA_FLAGS} -c ${faults}.cu -o ${RER_CUDA_FAULTS}.o
+                       COMMAND ${RER_NVCC} -shared -o ${RER_CUDA_FAULTS} ${RER_CUDA_OBJECTS} ${RER_CUDA_FAULTS}.o
+                               -lcublas ${wrapped})
+    add_custom_target(cuda_faults DEPENDS ${RER_CUDA_FAULTS})
+endif()
 set_tests_properties(device.analyses PROPERTIES LABELS once) # open and out_of_memory are enough for sanitizers
 set_tests_properties(device.operations device.cuda device.memcheck PROPERTIES LABELS "cuda;once"
                      ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_CARD=1")
+set_tests_properties(device.faults PROPERTIES LABELS "cuda;once" ENVIRONMENT RER_CUDA_PLUGIN=${RER_CUDA_FAULTS})
