@@ -89,8 +89,10 @@ typedef struct rer_device_plugin {
     const char *version; /* RER_VERSION */
     /* The card that memory lies on, once all that was to be done with it is done; -1, and why in `message`: on none. */
     int32_t (*card_of)(const void *memory, char message[RER_DEVICE_MESSAGE]);
-    /* Copies from a card's memory, in any thread. */
+    /* Copies from a card's memory, in any thread: bytes, and rows [count] of [N, D] to out [count, D]. */
     bool (*fetch)(void *out, int32_t card, const void *from, int64_t bytes, char message[RER_DEVICE_MESSAGE]);
+    bool (*fetch_rows)(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE]);
     /* NULL, and why in `message`, where there is none. */
     void *(*open)(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
     void (*close)(void *device);

@@ -167,13 +167,11 @@ rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_n
 rer_status rer_block_pick(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
 {
     int64_t D = run->D;
-    rer_status status = RER_OK;
+    rer_status status = rer_dataset_rows_pick(run->data, block->row, block->count, block->x, block->reading, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         float *x = block->x + i * D;
-        status = rer_dataset_rows_read(run->data, block->row[i], 1, x, block->reading, error);
         block->code[i] = run->given[block->row[i]];
-        if (status == RER_OK)
-            block->scale[i] = rer_normalize_row(normalizer, x, D, run->kernels->sum_squares(x, D));
+        block->scale[i] = rer_normalize_row(normalizer, x, D, run->kernels->sum_squares(x, D));
     }
     return status;
 }

@@ -54,7 +54,10 @@ rer_status rer_array_read(const rer_array *array, int64_t offset, int64_t bytes,
  * Numeric dtypes only. Safe to call from several threads. */
 rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, float *out, void *scratch,
                           rer_error *error);
-/* The same rows as they are stored, in C order and native byte order. */
+/* Rows [count] of an array on a card. */
+rer_status rer_array_fetch_rows(const rer_array *array, const int64_t *row, int64_t count, float *out,
+                                rer_error *error);
+/* Rows first..first+count-1 as they are stored, in C order and native byte order. */
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error);
 

@@ -152,6 +152,15 @@ static bool fetch(void *out, int32_t card, const void *from, int64_t bytes, char
     return !is_asked("torn");
 }
 
+static bool fetch_rows(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE])
+{
+    bool done = true;
+    for (int64_t i = 0; done && i < count; i++)
+        done = fetch(out + i * D, card, from + row[i] * D, D * (int64_t)sizeof(float), message);
+    return done;
+}
+
 static void measure(void *handle, int64_t first, int64_t count, double *square)
 {
     const plain_device *device = handle;
@@ -498,6 +507,7 @@ const rer_device_plugin *rer_device_load(void)
         .version = PLAIN_VERSION,
         .card_of = card_of,
         .fetch = fetch,
+        .fetch_rows = fetch_rows,
         .open = open_plain,
         .close = close_plain,
         .name = name_of,

@@ -220,6 +220,11 @@ static void make_products_ready(Card card)
     CHECK(&card, cudaMemsetAsync(card.operand, 0, (size_t)(rows * each) * sizeof(float), card.out));
     CHECK(&card, cudaMemsetAsync(card.root, 0, (size_t)(width * each) * sizeof(float), card.out));
     CHECK(&card, cudaMemsetAsync(card.u_operand, 0, (size_t)(C * each) * sizeof(float), card.out));
+    /* What products fill: initcheck does not see all of cuBLAS's own stores. */
+    CHECK(&card, cudaMemsetAsync(card.batches, 0, (size_t)(rows / PRODUCT_ROWS * width * 2 * width) * sizeof(float),
+                                 card.out));
+    CHECK(&card, cudaMemsetAsync(card.t, 0, (size_t)(rows * width) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.h, 0, (size_t)(rows * C) * sizeof(float), card.out));
     multiply_batches(&card, (int)(rows / PRODUCT_ROWS));
     multiply(&card, card.t, width, card.operand, card.root, rows, width);
     multiply(&card, card.h, C, card.operand, card.u_operand, rows, C);
@@ -447,11 +452,47 @@ static bool fetch(void *out, int32_t card, const void *from, int64_t bytes, char
     return is_done(here.result, message);
 }
 
+/* A block a row. */
+static __global__ void gather(float *out, const float *from, const int64_t *row, int64_t D)
+{
+    for (int64_t j = threadIdx.x; j < D; j += THREADS)
+        out[blockIdx.x * D + j] = from[row[blockIdx.x] * D + j];
+}
+
+static bool fetch_rows(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE])
+{
+    if (!is_first_process(message))
+        return false;
+    OnCard here(card);
+    size_t listed = (size_t)count * sizeof *row, bytes = (size_t)(count * D) * sizeof *out;
+    void *room = NULL; /* the list, then the rows */
+    cudaStream_t stream = cudaStreamPerThread;
+    cudaError_t result = here.result;
+    if (result == cudaSuccess)
+        result = cudaMallocAsync(&room, listed + bytes, stream);
+    if (result == cudaSuccess)
+        result = cudaMemcpyAsync(room, row, listed, cudaMemcpyHostToDevice, stream);
+    float *rows = (float *)((char *)room + listed);
+    if (result == cudaSuccess && count > 0) {
+        gather<<<(unsigned)count, THREADS, 0, stream>>>(rows, from, (const int64_t *)room, D);
+        result = cudaGetLastError();
+    }
+    if (result == cudaSuccess)
+        result = cudaMemcpyAsync(out, rows, bytes, cudaMemcpyDeviceToHost, stream);
+    if (room != NULL)
+        (void)cudaFreeAsync(room, stream);
+    if (result == cudaSuccess)
+        result = cudaStreamSynchronize(stream);
+    return is_done(result, message);
+}
+
 static const rer_device_plugin plugin = {
     RER_DEVICE_INTERFACE,
     RER_VERSION,
     card_of,
     fetch,
+    fetch_rows,
     open_card,
     close_card,
     name_of,
