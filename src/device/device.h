@@ -7,7 +7,7 @@
 typedef struct rer_device {
     const rer_device_plugin *plugin;
     void *card;
-    int64_t rows; /* of a stretch, a multiple of RER_BLOCK */
+    int64_t rows;  /* of a stretch, a multiple of RER_BLOCK */
     bool in_place; /* the rows were on the card before: what is said of them is all that goes there */
     bool loaded;   /* all rows are on the card, and stay */
 } rer_device;

@@ -15,10 +15,10 @@ typedef struct rer_array {
     bool big_endian, fortran;
     int32_t rank; /* 1 to RER_RANK_MAX */
     int64_t shape[RER_RANK_MAX];
-    const unsigned char *data; /* in memory, or NULL: then in the file */
-    unsigned char *owned;      /* freed on close */
-    int fd;                    /* -1 where in memory */
-    int64_t offset;            /* of the first item in the file */
+    const unsigned char *data;              /* in memory, or NULL: then in the file */
+    unsigned char *owned;                   /* freed on close */
+    int fd;                                 /* -1 where in memory */
+    int64_t offset;                         /* of the first item in the file */
     const struct rer_device_plugin *plugin; /* who reads what lies on ... */
     const unsigned char *on_card;           /* ... a card, and where; NULL: it does not */
     int32_t card;

@@ -38,4 +38,10 @@ endif()
 set_tests_properties(device.analyses PROPERTIES LABELS once) # open and out_of_memory are enough for sanitizers
 set_tests_properties(device.operations device.cuda device.memcheck PROPERTIES LABELS "cuda;once"
                      ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_CARD=1")
-set_tests_properties(device.faults PROPERTIES LABELS "cuda;once" ENVIRONMENT RER_CUDA_PLUGIN=${RER_CUDA_FAULTS})
+# That plug-in's memory is full of NaN at first: nothing is read before it was written.
+add_test(NAME device.poisoned COMMAND test.device.operations)
+set_tests_properties(device.faults device.poisoned PROPERTIES LABELS "cuda;once"
+                     ENVIRONMENT RER_CUDA_PLUGIN=${RER_CUDA_FAULTS})
+add_test(NAME device.tensors COMMAND ${CMAKE_CURRENT_LIST_DIR}/on_card.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+set_tests_properties(device.tensors PROPERTIES LABELS "cuda;once" SKIP_RETURN_CODE 77
+                     ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_COMMAND=$<TARGET_FILE:rer_command>")

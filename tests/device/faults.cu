@@ -55,11 +55,13 @@ __attribute__((visibility("default"))) int rer_faults_met(void)
         cudaError_t result = __real_##name arguments;                                                                  \
         return call_fails() ? (cudaError_t)code : result;                                                              \
     }
+/* What comes is full of NaN. */
 #define WRAP_MEMORY(name)                                                                                              \
     cudaError_t __real_##name(void **memory, size_t bytes);                                                            \
     cudaError_t __wrap_##name(void **memory, size_t bytes)                                                             \
     {                                                                                                                  \
-        return memory_fails() ? cudaErrorMemoryAllocation : __real_##name(memory, bytes);                              \
+        cudaError_t result = memory_fails() ? cudaErrorMemoryAllocation : __real_##name(memory, bytes);                \
+        return result == cudaSuccess ? cudaMemset(*memory, 0xff, bytes) : result;                                      \
     }
 #define WRAP_PRODUCTS(name, parameters, arguments)                                                                     \
     cublasStatus_t __real_##name parameters;                                                                           \

@@ -59,7 +59,8 @@ static bool are_near(float a, float b)
 static void assert_alike(const rer_result *got, const rer_result *want)
 {
     for (int64_t i = 0; i < want->N; i++) {
-        float all[][2] = {{got->own[i], want->own[i]}, {got->other[i], want->other[i]}, {got->logit[i], want->logit[i]}};
+        float all[][2] = {
+            {got->own[i], want->own[i]}, {got->other[i], want->other[i]}, {got->logit[i], want->logit[i]}};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
             if (!are_near(all[k][0], all[k][1]))
                 fail_msg("row %lld: %g instead of %g", (long long)i, (double)all[k][0], (double)all[k][1]);
@@ -134,7 +135,8 @@ static void test_equal_rows(void **state)
         rer_result *a = NULL, *b = NULL;
         rer_error of_here = {0}, of_there = {0};
         assert_int_equal(wrap(&there, &made, RER_F32, NULL), RER_OK);
-        assert_int_equal(analyze(&a, here, "cuda", NULL, NULL, &of_here), analyze(&b, there, "cuda", NULL, NULL, &of_there));
+        assert_int_equal(analyze(&a, here, "cuda", NULL, NULL, &of_here),
+                         analyze(&b, there, "cuda", NULL, NULL, &of_there));
         assert_int_equal(a == NULL, i == 0);
         assert_string_equal(of_there.message, of_here.message);
         rer_result_free(a);

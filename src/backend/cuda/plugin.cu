@@ -488,32 +488,10 @@ static bool fetch_rows(float *out, int32_t card, const float *from, int64_t D, c
 }
 
 static const rer_device_plugin plugin = {
-    RER_DEVICE_INTERFACE,
-    RER_VERSION,
-    card_of,
-    fetch,
-    fetch_rows,
-    open_card,
-    close_card,
-    name_of,
-    failure_of,
-    keeps_rows,
-    slot_of,
-    measure,
-    load,
-    sums_begin,
-    sums_add,
-    sums_end,
-    scatter_begin,
-    scatter_add,
-    scatter_end,
-    score_begin,
-    score_add,
-    score_rows,
-    near_rows,
-    neighbors_begin,
-    neighbors_find,
-    neighbors_end,
+    RER_DEVICE_INTERFACE, RER_VERSION,   card_of,     fetch,       fetch_rows, open_card,  close_card, name_of,
+    failure_of,           keeps_rows,    slot_of,     measure,     load,       sums_begin, sums_add,   sums_end,
+    scatter_begin,        scatter_add,   scatter_end, score_begin, score_add,  score_rows, near_rows,  neighbors_begin,
+    neighbors_find,       neighbors_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)
