@@ -205,7 +205,8 @@ static void refine(const rer_centroid *centroid, const rer_kernels *kernels, con
     int64_t D = centroid->D;
     const void *t = rer_real_at(real, parts->t, row->i * D),
                *u_own = rer_real_at(real, centroid->u, terms->reference * D);
-    double below = 2 * RER_CANCELLED_BELOW * (1 + terms->gain * terms->own);
+    double lost = centroid->in_double ? RER_CANCELLED_BELOW : RER_QUICK_CANCELLED_BELOW;
+    double below = 2 * lost * (1 + terms->gain * terms->own);
     for (int32_t k = 0; k < row->classes; k++) {
         int32_t class = row->first + k;
         double direct, g, size = row->base + real->get(row->scale, k);
@@ -261,9 +262,10 @@ static void score_tile(const rer_centroid *centroid, const rer_kernels *kernels,
     int64_t D = centroid->D, C = centroid->C;
     const rer_real *real = parts->real;
     const void *u = rer_real_at(real, centroid->u, first * D), *norm = rer_real_at(real, centroid->norm, first);
-    real->multiply(d2, classes, parts->t, u, block->count, classes, D);
+    rer_real_multiply *multiply = block->sampled ? real->multiply : real->multiply_quickly;
+    multiply(d2, classes, parts->t, u, block->count, classes, D);
     if (centroid->pairs == NULL)
-        real->multiply(parts->m, classes, parts->u_own, u, block->count, classes, D);
+        multiply(parts->m, classes, parts->u_own, u, block->count, classes, D);
     for (int64_t i = 0; i < block->count; i++) {
         const rer_row_terms *terms = parts->terms + i;
         const void *m = norm; /* from the grand mean: |u_k|^2 */

@@ -27,6 +27,12 @@ static void multiply_f32(void *out, int64_t stride, const void *a, const void *b
     rer_multiply_f32(out, stride, a, b, n, m, D);
 }
 
+static void multiply_quickly_f32(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m,
+                                 int64_t D)
+{
+    rer_multiply_quickly_f32(out, stride, a, b, n, m, D);
+}
+
 static void multiply_triangle_f32(void *x, const void *root, int64_t n, int64_t D)
 {
     rer_multiply_triangle_f32(x, root, n, D);
@@ -131,6 +137,7 @@ const rer_real rer_real_f32 = {
     .set = set_f32,
     .from_double = from_double_f32,
     .multiply = multiply_f32,
+    .multiply_quickly = multiply_quickly_f32,
     .multiply_triangle = multiply_triangle_f32,
     .residual = residual_f32,
     .dot = dot_f32,
@@ -271,6 +278,7 @@ const rer_real rer_real_f64 = {
     .set = set_f64,
     .from_double = from_double_f64,
     .multiply = multiply_f64,
+    .multiply_quickly = multiply_f64,
     .multiply_triangle = multiply_triangle_f64,
     .residual = residual_f64,
     .dot = dot_f64,

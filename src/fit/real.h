@@ -7,6 +7,10 @@
 
 #include <stddef.h>
 
+/* out [n, m] (row stride `stride`) = a [n, D] b [m, D]' */
+typedef void rer_real_multiply(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m,
+                               int64_t D);
+
 typedef struct rer_real {
     size_t size; /* of a value */
     double (*get)(const void *values, int64_t i);
@@ -14,7 +18,7 @@ typedef struct rer_real {
     void (*from_double)(void *out, const double *values, int64_t n);
 
     /* Products and kernels of backend.h. */
-    void (*multiply)(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m, int64_t D);
+    rer_real_multiply *multiply, *multiply_quickly;
     void (*multiply_triangle)(void *x, const void *root, int64_t n, int64_t D);
     void (*residual)(const rer_kernels *kernels, void *out, const float *x, double scale, const double *mean,
                      int64_t n);

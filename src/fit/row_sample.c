@@ -167,6 +167,7 @@ rer_block rer_row_sample_block(const rer_row_sample *sample, int64_t first, int6
         .scale = sample->scale + first,
         .code = sample->code + first,
         .row = sample->row + first,
+        .sampled = true,
     };
 }
 

@@ -41,6 +41,7 @@ typedef struct rer_block {
     int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
     const bool *fitted; /* [count] as in rer_run */
+    bool sampled;       /* parameters are chosen by these rows: no quick products */
     void *reading;      /* what reading the rows needs */
 } rer_block;
 

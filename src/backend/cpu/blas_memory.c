@@ -8,6 +8,7 @@
  *
  * Where the linker cannot wrap, the build with threads has to serve, which has locks; it is told to use none of its own. */
 #include "backend/backend.h"
+#include "backend/cpu/tiles.h"
 
 #ifndef RER_WRAPS
 #include <cblas.h>
@@ -56,6 +57,12 @@ bool rer_backend_enter(void)
     if (mine.buffer == NULL)
         mine.buffer = map_buffer();
     return mine.buffer != NULL;
+}
+
+void *rer_backend_buffer(size_t *bytes)
+{
+    *bytes = BUFFER_BYTES;
+    return rer_backend_enter() ? mine.buffer : NULL;
 }
 
 void rer_backend_leave(void)

@@ -1,5 +1,6 @@
 /* Products, by OpenBLAS. Every call runs in the caller's thread; parallelism is the pool's business. */
 #include "backend/backend.h"
+#include "backend/cpu/tiles.h"
 
 #include "rer.h"
 
@@ -9,7 +10,8 @@
 const char *rer_kernels_in_use(void)
 {
     static _Thread_local char text[80];
-    (void)snprintf(text, sizeof text, "%s, OpenBLAS %s", rer_cpu_kernels()->name, openblas_get_corename());
+    (void)snprintf(text, sizeof text, "%s%s, OpenBLAS %s", rer_cpu_kernels()->name,
+                   rer_tiles_are_there() ? " and AMX" : "", openblas_get_corename());
     return text;
 }
 
@@ -40,6 +42,12 @@ void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int
 {
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)k, (blasint)D, 1, t, (blasint)D, u,
                 (blasint)D, 0, h, (blasint)ldh);
+}
+
+void rer_multiply_quickly_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D)
+{
+    if (!rer_tiles_multiply(h, ldh, t, u, n, k, D))
+        rer_multiply_f32(h, ldh, t, u, n, k, D);
 }
 
 void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D)

@@ -142,7 +142,7 @@ static bool left_out_f32(float *restrict h, const float *restrict m, const float
         float difference = h_own - h[k];
         float g = own + difference;
         float d2 = g + difference + m[k];
-        cancelled |= d2 < (float)RER_CANCELLED_BELOW * (base + scale[k]);
+        cancelled |= d2 < (float)RER_QUICK_CANCELLED_BELOW * (base + scale[k]);
         d2 += gain * g * g;
         h[k] = d2 > 0 ? d2 : 0;
     }

@@ -213,7 +213,7 @@ static const rer_row_terms *prepare_block(const subset_pass *pass, const rer_blo
 static void refine(const subset_pass *pass, const float *t, const float *u, const float *v, const rer_row_terms *terms,
                    const float *m, float *d2, int64_t classes)
 {
-    double below = 2 * RER_CANCELLED_BELOW * (1 + terms->gain * terms->own), direct, g;
+    double below = 2 * RER_QUICK_CANCELLED_BELOW * (1 + terms->gain * terms->own), direct, g;
     for (int64_t k = 0; k < classes; k++) {
         if ((double)d2[k] > below * (terms->own + (double)m[k]))
             continue;
@@ -227,7 +227,7 @@ static void make_block_pairs(const subset_pass *pass, const rer_block *block, su
                              int32_t first, int64_t classes)
 {
     const float *v = pass->v + (s * pass->C + first) * pass->D, *norms = pass->norms + s * pass->C + first;
-    rer_multiply_f32(parts->m, classes, parts->u_own, v, block->count, classes, pass->D);
+    rer_multiply_quickly_f32(parts->m, classes, parts->u_own, v, block->count, classes, pass->D);
     for (int64_t i = 0; i < block->count; i++) {
         float norm = pass->norm[rer_max(0, block->code[i])], *m = parts->m + i * classes;
         for (int64_t k = 0; k < classes; k++)
@@ -241,7 +241,7 @@ static void score_tile(const subset_pass *pass, const rer_block *block, const re
 {
     int64_t D = pass->D, C = pass->C, classes = rer_min(pass->tile, C - first);
     const float *v = pass->v + (s * C + first) * D;
-    rer_multiply_f32(parts->d2, classes, parts->t, v, block->count, classes, D);
+    rer_multiply_quickly_f32(parts->d2, classes, parts->t, v, block->count, classes, D);
     if (pass->pairs == NULL)
         make_block_pairs(pass, block, parts, s, first, classes);
     for (int64_t i = 0; i < block->count; i++) {
