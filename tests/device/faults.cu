@@ -23,6 +23,13 @@ static bool memory_fails()
     return kind == FAULT_MEMORY ? call >= place : call == place;
 }
 
+/* Memory is full of NaN at first; no stream waits for that, so it is waited for here. */
+static cudaError_t poison(void *memory, size_t bytes)
+{
+    cudaError_t result = cudaMemset(memory, 0xff, bytes);
+    return result == cudaSuccess ? cudaDeviceSynchronize() : result;
+}
+
 /* Whether an error takes the place of what a call came to. */
 static bool call_fails()
 {
@@ -55,13 +62,12 @@ __attribute__((visibility("default"))) int rer_faults_met(void)
         cudaError_t result = __real_##name arguments;                                                                  \
         return call_fails() ? (cudaError_t)code : result;                                                              \
     }
-/* What comes is full of NaN. */
 #define WRAP_MEMORY(name)                                                                                              \
     cudaError_t __real_##name(void **memory, size_t bytes);                                                            \
     cudaError_t __wrap_##name(void **memory, size_t bytes)                                                             \
     {                                                                                                                  \
         cudaError_t result = memory_fails() ? cudaErrorMemoryAllocation : __real_##name(memory, bytes);                \
-        return result == cudaSuccess ? cudaMemset(*memory, 0xff, bytes) : result;                                      \
+        return result == cudaSuccess ? poison(*memory, bytes) : result;                                                \
     }
 #define WRAP_PRODUCTS(name, parameters, arguments)                                                                     \
     cublasStatus_t __real_##name parameters;                                                                           \
