@@ -1,5 +1,5 @@
-/* Every allocation of an analysis on a device, of rows that lie there, fails once: each time RER_SYSTEM with a message, and no leak (which the
- * build with AddressSanitizer sees). The linker leads our calls here (--wrap). */
+/* Every allocation of an analysis on a device, of rows that lie there, fails once: each time RER_SYSTEM with a message,
+ * and no leak (which the build with AddressSanitizer sees). The linker leads our calls here (--wrap). */
 #include "failing_allocations.h"
 
 #include "made_data.h"
