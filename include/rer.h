@@ -109,7 +109,7 @@ typedef struct rer_files {
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
     const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
     const char *model; /* encoder of a folder of pictures, or of the texts in `features`: see rer_embed_files */
-    const rer_progress *progress; /* of the encoder's work, which takes a while */
+    const rer_progress *progress; /* of reading a table or pictures, and of the encoder's work */
     const char *classes;          /* for the zero-shot detector, where the model knows texts too: a name a line, in the
                                    * order of the sorted labels; NULL: the labels, with spaces for their _ */
     const char *class_template;   /* what a name is put into: "a photo of a {}", where it is NULL */

@@ -154,11 +154,9 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
-    if (status == RER_OK && left_out) {
-        rer_pace_enter(run, RER_PACE_DETECTING);
+    if (status == RER_OK && left_out)
         status = rer_verdict_find(&verdict, &detector, run, error);
-        rer_pace_enter(run, RER_PACE_SUMS);
-    }
+    rer_pace_enter(run, RER_PACE_SUMS);
     if (status == RER_OK && verdict.flagged != NULL) {
         rer_verdict_give(result, &verdict);
         findings.flagged = verdict.flagged;
@@ -219,6 +217,8 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &sample, run, error);
     double fitted = rer_now();
+    if (run->options->ratios_only) /* without any row there is nothing to search for */
+        rer_row_sample_free(&sample);
     if (status == RER_OK)
         status = rer_calibrate(&calibration, model, &sample, run, error);
     rer_row_sample_free(&sample);
@@ -246,10 +246,21 @@ typedef struct timed {
     rer_pace pace;
 } timed;
 
+static bool is_told(const timed *t)
+{
+    return t->progress != NULL && t->progress->report != NULL;
+}
+
 static bool report_time(void *context, const char *stage, double done)
 {
     timed *t = context;
     return t->progress->report(t->progress->context, stage, rer_pace_at(&t->pace, done));
+}
+
+static rer_status say_writing(timed *t, rer_error *error)
+{
+    t->pace.part = RER_PACE_WRITING;
+    return is_told(t) && report_time(t, "writing", 0) ? rer_fail(error, RER_CANCELLED, "cancelled") : RER_OK;
 }
 
 static rer_status choose_device(rer_run *run, rer_result *result, rer_error *error)
@@ -275,7 +286,8 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     rer_run run = {0};
     timed times = {.progress = progress};
     rer_progress by_time = {.report = report_time, .context = &times};
-    bool is_told = progress != NULL && progress->report != NULL, writes = outputs->wanted.folder != NULL;
+    const rer_progress *told = is_told(&times) ? &by_time : NULL;
+    bool writes = outputs->wanted.folder != NULL;
     rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
@@ -284,7 +296,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
     status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
-        status = rer_run_start(&run, data, made->given, made->C, options, is_told ? &by_time : NULL, error);
+        status = rer_run_start(&run, data, made->given, made->C, options, told, error);
     run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     if (status == RER_OK && can_span(data, options))
@@ -306,10 +318,9 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     rer_run_end(&run);
     times.pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
-        status = rer_result_detail(made, data, is_told ? &by_time : NULL, error);
-    times.pace.part = RER_PACE_WRITING;
-    if (status == RER_OK && is_told && writes && report_time(&times, "writing", 0))
-        status = rer_fail(error, RER_CANCELLED, "cancelled");
+        status = rer_result_detail(made, data, told, error);
+    if (status == RER_OK && writes)
+        status = say_writing(&times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -421,10 +432,15 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status != RER_OK)
         return status;
     rer_run run = {0};
-    status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
+    timed times = {.progress = progress};
+    rer_progress by_time = {.report = report_time, .context = &times};
+    bool writes = outputs->wanted.folder != NULL;
+    status = rer_run_start(&run, data, made->given, made->C, options, is_told(&times) ? &by_time : NULL, error);
     run.passes = &rer_passes_here;
     if (status == RER_OK && model->span != NULL)
         status = rer_span_enter(&run, model->span, false, error);
+    times.pace = rer_pace_of_scoring(&run, writes);
+    run.pace = &times.pace;
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
@@ -432,6 +448,8 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status == RER_OK)
         status = score_and_judge(made, model, NULL, &run, outputs, error);
     rer_run_end(&run);
+    if (status == RER_OK && writes)
+        status = say_writing(&times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;

@@ -202,8 +202,12 @@ static void put_next(const rer_page *page)
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
         return;
-    rer_put(writer, "<div class=\"next\"><h2>What to do next</h2>\n<ol>\n<li>Look at the suspects below, the likeliest "
-                    "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.");
+    rer_puts(writer, "<div class=\"next\"><h2>What to do next</h2>\n<ol>\n<li>Look at the ",
+             rer_page_say(page,
+                          "suspects below, the likeliest first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it",
+                          "samples below, the least clear first. <kbd>k</kbd> keeps one in its cluster, <kbd>f</kbd> "
+                          "moves it to the other"),
+             ", <kbd>d</kbd> drops the sample.");
     if (page->result->options.budget < 0 && 2 * summary->n_issues < count_wrong(summary)) {
         int64_t twice = 2 * rer_max(summary->n_issues, 50);
         rer_put(writer, " These are the clearest: the first ");

@@ -1,5 +1,5 @@
 /* Blocks of rows, read and normalised. */
-#include "run/run.h"
+#include "run/pace.h"
 
 rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
                          const rer_options *options, const rer_progress *progress, rer_error *error)
@@ -33,6 +33,13 @@ void rer_run_end(rer_run *run)
         free(run->view->features.owned);
     free(run->view);
     *run = (rer_run){0};
+}
+
+void rer_pace_enter(const rer_run *run, rer_pace_stage part)
+{
+    rer_pool_begin_part(run->pool);
+    if (run->pace != NULL)
+        run->pace->part = part;
 }
 
 int64_t rer_run_blocks(const rer_run *run)

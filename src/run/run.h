@@ -12,7 +12,7 @@
 
 struct rer_passes; /* run/passes.h */
 struct rer_device; /* device/device.h */
-struct rer_pace;   /* score/pace.h */
+struct rer_pace;   /* run/pace.h */
 
 typedef struct rer_run {
     const rer_dataset *data;

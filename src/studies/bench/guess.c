@@ -26,7 +26,9 @@ static double count_multiplications(const rer_bench *bench, double *once)
                 : 0;
     for (int k = 0; k < bench->n_contestants; k++) {
         const rer_detector *detector = bench->contestants[k].detector;
-        if (detector == NULL)
+        if (bench->contestants[k].as_in_paper)
+            sum += 3 * N * D * (D + C);
+        else if (detector == NULL)
             sum += 3 * N * D * (D + C) + ALONG * N * C + fmin(LOOK, N * fmin(N, 40960) * D / 10);
         else if (detector->run != rer_detect_confident)
             neighbors = N * N * D / 2;
