@@ -146,6 +146,11 @@ typedef struct rer_view {
 RER_API rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
                                     const rer_options *options, rer_error *error);
 
+/* The same of `features` [N, D] of float32 in the memory of a CUDA card, which the plug-in of --device reads. An
+ * analysis with --device of that card works on them where they are; all else copies what it reads, in blocks. */
+RER_API rer_status rer_dataset_wrap_card(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                                         const rer_options *options, rer_error *error);
+
 /* What goes with the rows of an open data set; it replaces what is there. Names, probabilities and embeddings
  * are of the classes of the labels, which come before them; where other labels come later, whether all of it
  * still fits is checked when the data set is used. Names [count] are in the order of the sorted labels, ids

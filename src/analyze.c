@@ -274,9 +274,15 @@ static rer_status say_writing(timed *t, rer_error *error)
 static rer_status choose_device(rer_run *run, rer_result *result, rer_error *error)
 {
     char why[RER_DEVICE_MESSAGE];
+    const rer_array *rows = &run->data->features;
     rer_status status = rer_device_open(run, why, error);
     if (status == RER_OK && *why != 0)
         status = rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why);
+    if (status == RER_OK && rows->on_card != NULL && (run->device == NULL || !run->device->in_place))
+        status = rer_result_add_note(
+            result, error,
+            "the features lie on card %d and were copied block by block; --device cuda:%d leaves them there",
+            rows->card, rows->card);
     return status;
 }
 

@@ -1,5 +1,6 @@
 /* A data set from memory, and what is attached to one: see dataset.h. open_files.c has those from files. */
 #include "source/dataset.h"
+#include "backend/device.h"
 #include "source/formats.h"
 #include "source/texts.h"
 
@@ -121,6 +122,26 @@ static rer_status wrap_array(rer_array *array, const rer_view *view, const char 
     return status;
 }
 
+static rer_status wrap_card_array(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+{
+    char why[RER_DEVICE_MESSAGE];
+    if (view->data == NULL || view->dtype != RER_F32 || view->rank != 2)
+        return rer_fail(error, RER_BAD_USAGE, "%s: what lies on a card must be float32 [N, D]", name);
+    const rer_device_plugin *plugin = rer_device_find(why);
+    int32_t card = plugin != NULL ? plugin->card_of(view->data, why) : -1;
+    if (card < 0)
+        return rer_fail(error, RER_SYSTEM, "%s: cannot be read where it lies, on a card: %s; copy it to the host", name,
+                        why);
+    rer_status status = wrap_array(array, view, name, error);
+    if (status != RER_OK)
+        return status;
+    array->plugin = plugin;
+    array->on_card = array->data;
+    array->card = card;
+    array->data = NULL;
+    return RER_OK;
+}
+
 /* One value for each row of the data; replaces `labels` where all is well. */
 static rer_status copy_labels(rer_labels *labels, const rer_view *view, const char *what, int64_t N, rer_error *error)
 {
@@ -222,8 +243,10 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
     return status;
 }
 
-rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
-                            const rer_options *given, rer_error *error)
+typedef rer_status array_wrapper(rer_array *array, const rer_view *view, const char *name, rer_error *error);
+
+static rer_status wrap(rer_dataset **data, array_wrapper *wrapper, const rer_view *features, const rer_view *labels,
+                       const rer_options *given, rer_error *error)
 {
     rer_dataset *wrapped = NULL;
     rer_options options;
@@ -233,7 +256,7 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     if (status == RER_OK)
         status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
     if (status == RER_OK)
-        status = wrap_array(&wrapped->features, features, "features", error);
+        status = wrapper(&wrapped->features, features, "features", error);
     if (status == RER_OK)
         status = rer_dataset_describe(wrapped, &options, error);
     if (status == RER_OK && labels != NULL)
@@ -245,6 +268,18 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     wrapped->seconds_read = rer_now() - start;
     *data = wrapped;
     return RER_OK;
+}
+
+rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                            const rer_options *options, rer_error *error)
+{
+    return wrap(data, wrap_array, features, labels, options, error);
+}
+
+rer_status rer_dataset_wrap_card(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                                 const rer_options *options, rer_error *error)
+{
+    return wrap(data, wrap_card_array, features, labels, options, error);
 }
 
 void rer_dataset_free(rer_dataset *data)
