@@ -65,7 +65,8 @@ def in_the_page(review):
     except ImportError:
         return
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page()
         session = page.context.new_cdp_session(page)
         session.send("Performance.enable")

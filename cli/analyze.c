@@ -9,12 +9,13 @@ static rer_status open_clustered_data(rer_dataset **data, rer_files *files, cons
     rer_status status = open_data_set(data, files, arguments, error);
     if (status != RER_OK)
         return status;
-    double read = share_before(arguments, false);
     progress_start(&line, *data, arguments->quiet);
-    progress_share(&line, read, share_before(arguments, true) - read);
+    progress_share(&line, share_before(), 1);
+    progress_precedes(&line, arguments, *data);
     signals_defer(true);
     status = rer_dataset_cluster(*data, NULL, arguments->options, &progress, error);
     signals_defer(false);
+    progress_has_read(&line);
     progress_clear(&line);
     return status;
 }

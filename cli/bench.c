@@ -205,7 +205,7 @@ static rer_status compare(const cli_arguments *arguments, rer_dataset **data, hu
     rer_bench_settings settings = {
         .size = sizeof settings, .detectors = arguments->detectors, .human = humans->labels, .n_human = humans->count};
     signals_defer(true);
-    double before = share_before(arguments, true);
+    double before = share_before();
     progress_start(&line, *data, arguments->quiet);
     progress_share(&line, before, 1 - before);
     status = rer_bench_run(bench, *data, &settings, arguments->options, &progress, error);
@@ -266,5 +266,6 @@ const cli_command bench_command = {
     .files_max = 2,
     .results = "bench",
     .accepted = accepted,
+    .analyses = 100,
     .run = run,
 };

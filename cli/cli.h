@@ -41,6 +41,7 @@ typedef struct cli_command {
     const char *const *beside;                  /* endings of what is written beside --out X.npy, up to a NULL */
     const char *const *refused;                 /* options that are not this command's, up to a NULL */
     const char *const *accepted;                /* or the only ones that are */
+    double analyses;                            /* as long as how many it takes, 0: one */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;
 
@@ -85,7 +86,8 @@ typedef rer_status (*job_compute)(cli_job *job, const rer_outputs *outputs, cons
 
 int run_job(const cli_arguments *arguments, job_open open, job_compute compute);
 bool is_folder(const char *path);
-/* A folder of pictures shows its progress. */
+bool is_table(const char *path); /* a file .csv or .tsv, no pipe */
+/* What takes long to read shows its progress. */
 rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_arguments *arguments, rer_error *error);
 /* Features and labels as `rer analyze` and `rer sweep` name them. */
 rer_status open_labelled_data(rer_dataset **data, const cli_arguments *arguments, rer_error *error);
@@ -111,21 +113,26 @@ typedef struct progress_line {
     int shown; /* columns of the line that stands there */
     int64_t samples;
     double start, last_shown, furthest;
-    double begun;      /* what an earlier run had done */
-    double from, span; /* its part of the bar */
-    bool reads;        /* ... which goes by the time that reading takes */
+    double begun;                  /* what an earlier run had done */
+    double from, span;             /* its part of the bar */
+    bool precedes;                 /* ... which goes by the time that it takes, and the analysis after it, by so many */
+    double threads, rows, columns; /* 0: not known */
     char stage[32];
 } progress_line;
 
 void progress_start(progress_line *line, const rer_dataset *data, bool quiet); /* data: for the rate, or NULL */
 bool progress_report(void *context, const char *stage, double fraction);       /* context: progress_line */
 void progress_clear(progress_line *line);
-/* Reading is done, and has had its part of the bar. */
+/* So many analyses follow what is read. */
+void progress_expect(double analyses);
+/* What is read, or clustered: then with its data. */
+void progress_precedes(progress_line *line, const cli_arguments *arguments, const rer_dataset *data);
+/* It is done, and has had its part of the bar. */
 void progress_has_read(const progress_line *line);
 /* What follows has only this part of the bar. */
 void progress_share(progress_line *line, double from, double span);
-/* The part that reading has taken where it had a bar, and clustering where that has been done. */
-double share_before(const cli_arguments *arguments, bool clustered);
+/* The part that they have taken. */
+double share_before(void);
 
 /* ---- terminal.c, summary.c: what people see ------------------------------------------------ */
 

@@ -3,6 +3,7 @@
 #include "cli.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 int report_failure(const rer_error *error)
@@ -21,15 +22,24 @@ bool is_folder(const char *path)
     return stat(path, &found) == 0 && S_ISDIR(found.st_mode);
 }
 
+bool is_table(const char *path)
+{
+    struct stat found;
+    const char *end = strrchr(path, '.');
+    return end != NULL && (strcmp(end, ".csv") == 0 || strcmp(end, ".tsv") == 0) && stat(path, &found) == 0 &&
+           S_ISREG(found.st_mode);
+}
+
 rer_status open_data_set(rer_dataset **data, rer_files *files, const cli_arguments *arguments, rer_error *error)
 {
     progress_line line;
     rer_progress progress = {.report = progress_report, .context = &line};
-    if (!is_folder(files->features) && files->model == NULL) /* a pipe that is waited for ends at once */
+    bool takes_long = is_folder(files->features) || is_table(files->features) || files->model != NULL;
+    if (!takes_long) /* a pipe that is waited for ends at once */
         return rer_dataset_open(data, files, arguments->options, error);
     files->progress = &progress;
     progress_start(&line, NULL, arguments->quiet);
-    line.reads = true;
+    progress_precedes(&line, arguments, NULL);
     signals_defer(true);
     rer_status status = rer_dataset_open(data, files, arguments->options, error);
     signals_defer(false);
@@ -46,7 +56,7 @@ static rer_status compute_with_progress(cli_job *job, job_compute compute, rer_e
                            .errors = job->arguments->errors,
                            .model = job->arguments->save_model,
                            .folder = job->arguments->out};
-    double before = share_before(job->arguments, true);
+    double before = share_before();
     progress_start(&line, job->data, job->arguments->quiet);
     progress_share(&line, before, 1 - before);
     rer_status status = compute(job, &outputs, &progress, error);

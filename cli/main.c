@@ -36,8 +36,10 @@ static int run_command(const cli_command *command, int argc, char **argv)
         code = report_failure(&error);
     else if (parsed.help)
         print_command_help(command, parsed.options);
-    else
+    else {
+        progress_expect(command->analyses > 0 ? command->analyses : 1);
         code = command->run(&parsed);
+    }
     free_arguments(&parsed);
     return code;
 }

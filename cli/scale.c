@@ -99,7 +99,7 @@ static rer_status scale(const cli_arguments *arguments, rer_dataset **data, rer_
     if (status != RER_OK)
         return status;
     signals_defer(true);
-    double before = share_before(arguments, true);
+    double before = share_before();
     progress_start(&line, *data, arguments->quiet);
     progress_share(&line, before, 1 - before);
     status = rer_scale(scaling, *data, arguments->options, &progress, error);
@@ -137,5 +137,6 @@ const cli_command scale_command = {
     .files_max = 2,
     .results = "scale",
     .refused = refused,
+    .analyses = 1.5,
     .run = run,
 };

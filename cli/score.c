@@ -46,5 +46,6 @@ const cli_command score_command = {
     .files_max = 3,
     .results = "analyze",
     .refused = refused,
+    .analyses = .3,
     .run = run,
 };

@@ -45,8 +45,8 @@ static void print_size(const cli_job *job)
     if (summary->n_invalid > 0)
         say("; %s left out", grouped(number, summary->n_invalid));
     if (summary->n_outliers > 0)
-        say("; %s resemble%s no class clearly", grouped(number, summary->n_outliers),
-            summary->n_outliers == 1 ? "s" : "");
+        say("; %s resemble%s no %s clearly", grouped(number, summary->n_outliers), summary->n_outliers == 1 ? "s" : "",
+            has_clusters(job) ? "cluster" : "class");
     say("\n");
 }
 
@@ -102,11 +102,14 @@ typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
  * "9/10 nearest" */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+                          reason_length length)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
     const char *typical = length == WHOLE ? "a typical one" : "usual";
-    char far[64] = "";
+    char far[64] = "", none[32] = "";
+    if (odd)
+        (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
     if (length == BARE)
         far[0] = 0;
     else if (!odd && sample->nearness <= 1.1)
@@ -116,17 +119,17 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
     else if (!odd && !isnan(sample->nearness))
         (void)snprintf(far, sizeof far, ", far away from them");
     if (length == BARE && odd)
-        (void)snprintf(out, size, "fits no class");
+        (void)snprintf(out, size, "%s", none);
     else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d nearest%s", odd ? "fits no class; " : "", sample->near_suggested,
-                       sample->near, far);
+        (void)snprintf(out, size, "%s%d/%d nearest%s", none, sample->near_suggested, sample->near, far);
     else
-        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", odd ? "fits no class; " : "",
-                       sample->near_suggested, sample->near, other, far);
+        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", none, sample->near_suggested, sample->near,
+                       other, far);
 }
 
 /* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
-static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, reason_length length)
+static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+                            reason_length length)
 {
     double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
     char times[32], which[TEXT + 8] = "";
@@ -139,11 +142,11 @@ static void describe_reason(char *out, size_t size, const rer_sample *sample, co
     if (length == WHOLE)
         (void)snprintf(which, sizeof which, " to '%s'", other);
     if (ratio < 1.005)
-        (void)snprintf(out, size, "as close%s as to its own class", which);
+        (void)snprintf(out, size, "as close%s as to its own %s", which, kind);
     else if (sample->chi >= 1)
-        (void)snprintf(out, size, "%s closer%s than to its own class", times, which);
+        (void)snprintf(out, size, "%s closer%s than to its own %s", times, which, kind);
     else
-        (void)snprintf(out, size, "%s closer to its own class", times);
+        (void)snprintf(out, size, "%s closer to its own %s", times, kind);
 }
 
 /* "99.8%" */
@@ -171,7 +174,8 @@ static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int w
     (void)clean_name(line->given, TEXT, class_name(job, sample.given), width);
     (void)clean_name(line->suggested, TEXT, class_name(job, sample.suggested), width);
     describe_probability(line->wrong, sizeof line->wrong, sample.mistakenness);
-    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested, length);
+    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested,
+                                                        has_clusters(job) ? "cluster" : "class", length);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)
@@ -210,7 +214,7 @@ static void print_budgets(const cli_job *job)
 typedef struct suspect_table {
     suspect_line lines[SUSPECTS];
     int64_t rows[SUSPECTS], count;
-    const char *title;
+    const char *title, *given_title, *wrong_title;
     int who, given, suggested, wrong;
 } suspect_table;
 
@@ -220,9 +224,9 @@ static int lay_out(suspect_table *table, const cli_job *job, int width, int id_w
     for (int64_t i = 0; i < table->count; i++)
         fill_line(&table->lines[i], job, table->rows[i], width, id_width, length);
     table->who = widest(table->lines, table->count, offsetof(suspect_line, who), table->title);
-    table->given = widest(table->lines, table->count, offsetof(suspect_line, given), "given");
+    table->given = widest(table->lines, table->count, offsetof(suspect_line, given), table->given_title);
     table->suggested = widest(table->lines, table->count, offsetof(suspect_line, suggested), "suggested");
-    table->wrong = widest(table->lines, table->count, offsetof(suspect_line, wrong), "wrong");
+    table->wrong = widest(table->lines, table->count, offsetof(suspect_line, wrong), table->wrong_title);
     int why = widest(table->lines, table->count, offsetof(suspect_line, why), "why");
     return 2 + table->who + 2 + table->given + 2 + table->suggested + 2 + table->wrong + 2 + why;
 }
@@ -276,13 +280,15 @@ static void print_suspects(const cli_job *job)
     if (table.count == 0)
         return;
     table.title = rer_dataset_id(job->data, table.rows[0]) != NULL ? "id" : "row";
+    table.given_title = has_clusters(job) ? "cluster" : "given";
+    table.wrong_title = has_clusters(job) ? "other" : "wrong";
     fit_table(&table, job, terminal_width(STDOUT_FILENO));
     print_budgets(job);
     paint(DIM);
     say("  %*s  ", table.who, table.title);
-    print_padded("given", table.given + 2);
+    print_padded(table.given_title, table.given + 2);
     print_padded("suggested", table.suggested + 2);
-    say("%*s  why\n", table.wrong, "wrong");
+    say("%*s  why\n", table.wrong, table.wrong_title);
     paint(PLAIN);
     for (int64_t i = 0; i < table.count; i++)
         print_suspect(&table, &table.lines[i]);

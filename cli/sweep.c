@@ -75,7 +75,7 @@ static rer_status run_value(const cli_arguments *arguments, const rer_dataset *d
     rer_status status = rer_options_copy(&options, arguments->options, error);
     if (status == RER_OK)
         status = rer_options_set(options, values->name, values->value[i], error);
-    double before = share_before(arguments, true), each = (1 - before) / values->count;
+    double before = share_before(), each = (1 - before) / values->count;
     progress_start(&line, data, arguments->quiet);
     progress_share(&line, before + i * each, each);
     if (status == RER_OK)
@@ -150,5 +150,6 @@ const cli_command sweep_command = {
     .files_min = 1,
     .files_max = 2,
     .refused = refused,
+    .analyses = 5,
     .run = run,
 };

@@ -33,6 +33,8 @@ foreach(name plugin products sums scatter score near neighbors networks sweep tr
                        COMMAND ${CMAKE_C_COMPILER_LAUNCHER} ${RER_NVCC} ${flags} -c ${folder}/${name}.cu -o ${object})
     list(APPEND objects ${object})
 endforeach()
+set(RER_CUDA_FLAGS ${flags})
+set(RER_CUDA_OBJECTS ${objects})
 # Beside the command's folder, where it looks for it: the same places as when installed.
 set(RER_CUDA_PLUGIN ${PROJECT_BINARY_DIR}/lib/librer_cuda.so)
 add_custom_command(OUTPUT ${RER_CUDA_PLUGIN} DEPENDS ${objects} VERBATIM

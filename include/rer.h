@@ -109,7 +109,7 @@ typedef struct rer_files {
     const char *texts;            /* a text of each row for report.html: see rer_dataset_open_texts */
     const char *groups;           /* rows that are left out together; or "duplicates": those that are found */
     const char *model; /* encoder of a folder of pictures, or of the texts in `features`: see rer_embed_files */
-    const rer_progress *progress; /* of the encoder's work, which takes a while */
+    const rer_progress *progress; /* of reading a table or pictures, and of the encoder's work */
     const char *classes;          /* for the zero-shot detector, where the model knows texts too: a name a line, in the
                                    * order of the sorted labels; NULL: the labels, with spaces for their _ */
     const char *class_template;   /* what a name is put into: "a photo of a {}", where it is NULL */
@@ -145,6 +145,11 @@ typedef struct rer_view {
  * features are not copied and must stay until the data set is freed; labels are. */
 RER_API rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
                                     const rer_options *options, rer_error *error);
+
+/* The same of `features` [N, D] of float32 in the memory of a CUDA card, which the plug-in of --device reads. An
+ * analysis with --device of that card works on them where they are; all else copies what it reads, in blocks. */
+RER_API rer_status rer_dataset_wrap_card(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                                         const rer_options *options, rer_error *error);
 
 /* What goes with the rows of an open data set; it replaces what is there. Names, probabilities and embeddings
  * are of the classes of the labels, which come before them; where other labels come later, whether all of it

@@ -154,11 +154,9 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
-    if (status == RER_OK && left_out) {
-        rer_pace_enter(run, RER_PACE_DETECTING);
+    if (status == RER_OK && left_out)
         status = rer_verdict_find(&verdict, &detector, run, error);
-        rer_pace_enter(run, RER_PACE_SUMS);
-    }
+    rer_pace_enter(run, RER_PACE_SUMS);
     if (status == RER_OK && verdict.flagged != NULL) {
         rer_verdict_give(result, &verdict);
         findings.flagged = verdict.flagged;
@@ -219,6 +217,8 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
     if (status == RER_OK)
         status = model->reconstructor->fit(model, &sample, run, error);
     double fitted = rer_now();
+    if (run->options->ratios_only) /* without any row there is nothing to search for */
+        rer_row_sample_free(&sample);
     if (status == RER_OK)
         status = rer_calibrate(&calibration, model, &sample, run, error);
     rer_row_sample_free(&sample);
@@ -243,8 +243,14 @@ static bool can_span(const rer_dataset *data, const rer_options *options)
 /* Stages say how far the work is; this turns it into how far the time is. */
 typedef struct timed {
     const rer_progress *progress;
+    rer_progress by_time;
     rer_pace pace;
 } timed;
+
+static bool is_told(const timed *t)
+{
+    return t->progress != NULL && t->progress->report != NULL;
+}
 
 static bool report_time(void *context, const char *stage, double done)
 {
@@ -252,24 +258,42 @@ static bool report_time(void *context, const char *stage, double done)
     return t->progress->report(t->progress->context, stage, rer_pace_at(&t->pace, done));
 }
 
+/* What stages tell; NULL: nobody asked. */
+static const rer_progress *told_by(timed *t)
+{
+    t->by_time = (rer_progress){.report = report_time, .context = t};
+    return is_told(t) ? &t->by_time : NULL;
+}
+
+static rer_status say_writing(timed *t, rer_error *error)
+{
+    t->pace.part = RER_PACE_WRITING;
+    return is_told(t) && report_time(t, "writing", 0) ? rer_fail(error, RER_CANCELLED, "cancelled") : RER_OK;
+}
+
 static rer_status choose_device(rer_run *run, rer_result *result, rer_error *error)
 {
     char why[RER_DEVICE_MESSAGE];
+    const rer_array *rows = &run->data->features;
     rer_status status = rer_device_open(run, why, error);
     if (status == RER_OK && *why != 0)
         status = rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why);
+    if (status == RER_OK && rows->on_card != NULL && (run->device == NULL || !run->device->in_place))
+        status = rer_result_add_note(
+            result, error,
+            "the features lie on card %d and were copied block by block; --device cuda:%d leaves them there",
+            rows->card, rows->card);
     return status;
 }
 
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
-                          run_outputs *outputs, const rer_progress *progress, rer_error *error)
+                          run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
     rer_run run = {0};
-    timed times = {.progress = progress};
-    rer_progress by_time = {.report = report_time, .context = &times};
-    bool is_told = progress != NULL && progress->report != NULL, writes = outputs->wanted.folder != NULL;
+    const rer_progress *told = told_by(times);
+    bool writes = outputs->wanted.folder != NULL;
     rer_status status = rer_dataset_check_labelled(data, error);
     if (status == RER_OK)
         status = rer_result_make(&made, data->N, data->labels.C, options, error);
@@ -278,7 +302,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
     status = rer_result_copy_names(made, NULL, &data->labels.names, error);
     if (status == RER_OK)
-        status = rer_run_start(&run, data, made->given, made->C, options, is_told ? &by_time : NULL, error);
+        status = rer_run_start(&run, data, made->given, made->C, options, told, error);
     run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     if (status == RER_OK && can_span(data, options))
@@ -286,8 +310,8 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     if (status == RER_OK && span != NULL)
         status = rer_span_enter(&run, span, true, error);
     if (status == RER_OK) {
-        times.pace = rer_pace_of(&run, needs_second_look(options, data), writes);
-        run.pace = &times.pace;
+        times->pace = rer_pace_of(&run, needs_second_look(options, data), writes);
+        run.pace = &times->pace;
         status = choose_device(&run, made, error);
     }
     if (status == RER_OK)
@@ -298,12 +322,11 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         rer_span_free(span);
     rer_device_close(&run);
     rer_run_end(&run);
-    times.pace.part = RER_PACE_DETAILS;
+    times->pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
-        status = rer_result_detail(made, data, is_told ? &by_time : NULL, error);
-    times.pace.part = RER_PACE_WRITING;
-    if (status == RER_OK && is_told && writes && report_time(&times, "writing", 0))
-        status = rer_fail(error, RER_CANCELLED, "cancelled");
+        status = rer_result_detail(made, data, told, error);
+    if (status == RER_OK && writes)
+        status = say_writing(times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -326,22 +349,22 @@ static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const 
     return status == RER_OK ? rer_dataset_check(data, error) : status;
 }
 
-static bool is_cancelled(const rer_progress *progress)
+static bool is_cancelled(const timed *t)
 {
-    return progress != NULL && progress->report != NULL && progress->report(progress->context, "writing", 1);
+    return is_told(t) && t->progress->report(t->progress->context, "writing", 1);
 }
 
 /* What they end with: the outputs take their names, and `made` becomes the caller's; or neither. */
 static rer_status give(rer_result **result, rer_result *made, const rer_dataset *data, run_outputs *outputs,
-                       const rer_progress *progress, rer_status status, rer_error *error)
+                       timed *times, rer_status status, rer_error *error)
 {
     const rer_outputs *wanted = &outputs->wanted;
     const rer_model *model = made != NULL ? made->model : NULL;
     if (status == RER_OK && wanted->model != NULL)
         status = rer_model_stage(&outputs->made[MODEL], model, wanted->model, error);
     if (status == RER_OK && wanted->folder != NULL)
-        status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, error);
-    if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(progress))
+        status = rer_result_stage(&outputs->made[FOLDER], made, data, wanted->folder, told_by(times), error);
+    if (status == RER_OK && (wanted->model != NULL || wanted->folder != NULL) && is_cancelled(times))
         status = rer_fail(error, RER_CANCELLED, "cancelled");
     if (status == RER_OK)
         status = rer_outputs_commit(outputs->made, OUTPUTS, error);
@@ -359,11 +382,12 @@ rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_o
 {
     rer_options options;
     run_outputs outputs = {0};
+    timed times = {.progress = progress};
     rer_result *made = NULL;
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
     if (status == RER_OK)
-        status = analyze(&made, data, &options, &outputs, progress, error);
-    return give(result, made, data, &outputs, progress, status, error);
+        status = analyze(&made, data, &options, &outputs, &times, error);
+    return give(result, made, data, &outputs, &times, status, error);
 }
 
 /* ---- new rows against a model ------------------------------------------------------------ */
@@ -403,8 +427,7 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
 }
 
 static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
-                        const rer_options *options, run_outputs *outputs, const rer_progress *progress,
-                        rer_error *error)
+                        const rer_options *options, run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
     rer_result *made = NULL;
@@ -415,10 +438,13 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status != RER_OK)
         return status;
     rer_run run = {0};
-    status = rer_run_start(&run, data, made->given, made->C, options, progress, error);
+    bool writes = outputs->wanted.folder != NULL;
+    status = rer_run_start(&run, data, made->given, made->C, options, told_by(times), error);
     run.passes = &rer_passes_here;
     if (status == RER_OK && model->span != NULL)
         status = rer_span_enter(&run, model->span, false, error);
+    times->pace = rer_pace_of_scoring(&run, writes);
+    run.pace = &times->pace;
     if (status == RER_OK)
         status = rer_result_copy_names(made, model->names, NULL, error);
     if (status == RER_OK)
@@ -426,6 +452,8 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     if (status == RER_OK)
         status = score_and_judge(made, model, NULL, &run, outputs, error);
     rer_run_end(&run);
+    if (status == RER_OK && writes)
+        status = say_writing(times, error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -440,11 +468,12 @@ rer_status rer_score(rer_result **result, const rer_model *model, const rer_data
 {
     rer_options options;
     run_outputs outputs = {0};
+    timed times = {.progress = progress};
     rer_result *made = NULL;
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
     if (status == RER_OK && outputs.wanted.model != NULL)
         status = rer_fail(error, RER_BAD_USAGE, "rer_outputs.model: rer_score fits none; rer_analyze does");
     if (status == RER_OK)
-        status = score(&made, model, data, &options, &outputs, progress, error);
-    return give(result, made, data, &outputs, progress, status, error);
+        status = score(&made, model, data, &options, &outputs, &times, error);
+    return give(result, made, data, &outputs, &times, status, error);
 }

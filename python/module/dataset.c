@@ -45,6 +45,74 @@ int view_buffer(rer_view *view, Py_buffer *buffer, PyObject *object, const char 
     return 0;
 }
 
+/* ---- tensors on a card ------------------------------------------------------------------- */
+
+/* DLPack's structs, as every library hands them over (dlpack.h 0.8). */
+typedef struct dl_tensor {
+    void *data;
+    struct {
+        int32_t type, number;
+    } device;
+    int32_t rank;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides; /* strides NULL: C order */
+    uint64_t offset;          /* bytes */
+} dl_tensor;
+
+typedef struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*free)(struct dl_managed *self);
+} dl_managed;
+
+#define DL_CAPSULE "dltensor"
+#define DL_TAKEN "used_dltensor"
+#define DL_FLOAT 2
+
+static bool is_c_order(const dl_tensor *tensor)
+{
+    int64_t stride = 1;
+    bool ordered = true;
+    for (int32_t i = tensor->rank - 1; tensor->strides != NULL && i >= 0; i--) {
+        ordered = ordered && (tensor->strides[i] == stride || tensor->shape[i] == 1);
+        stride *= tensor->shape[i];
+    }
+    return ordered;
+}
+
+/* A view of a tensor on a card, which is ours from then on. */
+static int view_tensor(rer_view *view, void **taken, PyObject *capsule)
+{
+    dl_managed *managed = PyCapsule_GetPointer(capsule, DL_CAPSULE);
+    if (managed == NULL)
+        return -1;
+    const dl_tensor *tensor = &managed->tensor;
+    if (tensor->rank != 2 || tensor->dtype.code != DL_FLOAT || tensor->dtype.bits != 32 || tensor->dtype.lanes != 1 ||
+        !is_c_order(tensor)) {
+        PyErr_SetString(PyExc_TypeError, "X: a tensor on a card must be float32 [N, D] in C order");
+        return -1;
+    }
+    if (PyCapsule_SetName(capsule, DL_TAKEN) != 0)
+        return -1;
+    *taken = managed;
+    /* An empty tensor may have no memory; the library says what is wrong with it. */
+    *view = (rer_view){.data = tensor->data != NULL ? (const char *)tensor->data + tensor->offset : "",
+                       .dtype = RER_F32,
+                       .rank = 2,
+                       .shape = {tensor->shape[0], tensor->shape[1]}};
+    return 0;
+}
+
+static void free_tensor(void *taken)
+{
+    dl_managed *managed = taken;
+    if (managed != NULL && managed->free != NULL)
+        managed->free(managed);
+}
+
 /* ---- making them ------------------------------------------------------------------------- */
 
 /* {"features": "X.npy", "labels": "y.npy"} -> rer_files, whose texts live as long as the dict's. */
@@ -146,7 +214,9 @@ PyObject *wrap_dataset(PyObject *module, PyObject *args)
         (options = read_options(dict)) == NULL)
         return NULL;
     dataset_object *self = make_object(module, offsetof(module_state, dataset));
-    if (self == NULL || view_buffer(&view, &self->features, features, "X") != 0) {
+    bool on_card = PyCapsule_IsValid(features, DL_CAPSULE) != 0;
+    if (self == NULL || (on_card ? view_tensor(&view, &self->tensor, features)
+                                 : view_buffer(&view, &self->features, features, "X")) != 0) {
         rer_options_free(options);
         Py_XDECREF((PyObject *)self);
         return NULL;
@@ -159,7 +229,7 @@ PyObject *wrap_dataset(PyObject *module, PyObject *args)
     rer_error error = {0};
     rer_status status;
     Py_BEGIN_ALLOW_THREADS
-        status = rer_dataset_wrap(&self->data, &view, NULL, options, &error);
+        status = (on_card ? rer_dataset_wrap_card : rer_dataset_wrap)(&self->data, &view, NULL, options, &error);
     Py_END_ALLOW_THREADS
     rer_options_free(options);
     PyObject *labelled = NULL;
@@ -181,6 +251,7 @@ static void free_dataset(PyObject *object)
     PyBuffer_Release(&self->features);
     PyBuffer_Release(&self->pred_probs);
     PyBuffer_Release(&self->images);
+    free_tensor(self->tensor);
     Py_XDECREF(self->ask);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);

@@ -31,6 +31,7 @@ typedef struct dataset_object {
     PyObject_HEAD rer_dataset *data;
     /* Held as long as the data set points into them; obj NULL for files, and where there are none. */
     Py_buffer features, pred_probs, images;
+    void *tensor;       /* of another library, on a card, that the features are in; NULL: none */
     PyObject *ask;      /* ask(task, merge) -> answers, for rows that lie elsewhere; else NULL */
     call_watcher asked; /* what it raised */
 } dataset_object;

@@ -53,7 +53,8 @@ def analyze(
     X: numbers [N, D], or pictures [N, H, W] or [N, H, W, channels] of uint8: a numpy array or memmap, a
         torch or jax tensor, anything with DLPack or a buffer, the path of a .npy, .npz:name, .h5:/path,
         .csv or IDX file, or a table: pandas, polars, pyarrow, Hugging Face datasets, .parquet. float16, float32
-        and float64 in C order are read where they are, not copied. Or a folder of pictures of any size: the first
+        and float64 in C order are read where they are, not copied; a torch or CuPy tensor on a CUDA card is analysed
+        there, unless `device` says otherwise. Or a folder of pictures of any size: the first
         sub-folder of each is its label where no y is given.
     y: a label for each row: integers or texts; None, NaN, "" or -1 (where it is the only negative one)
         mean that a row has no label and wants one suggested. Or the path of a file of labels; of a table,
@@ -115,6 +116,8 @@ def analyze(
         pred_probs=pred_probs,
         class_embeddings=class_embeddings,
     )
+    if source.card is not None:
+        settings.setdefault("device", f"cuda:{source.card}")
     with Bar(progress) as bar, python_messages():
         if settings.get("clusters", "0") != "0":
             if source.data.codes():

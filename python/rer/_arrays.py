@@ -2,7 +2,7 @@
 
 import numbers
 import os
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,16 +15,46 @@ def is_path(value: object) -> bool:
     return isinstance(value, (str, os.PathLike))
 
 
+class CardTensor(NamedTuple):
+    """Features that lie on a CUDA card, as DLPack hands them over."""
+
+    capsule: object
+    card: int
+
+
+def card_tensor(value: Any) -> CardTensor | None:
+    """Numbers [N, D] that lie on a CUDA card, there as float32 in C order; None for anything else."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__") or len(getattr(value, "shape", ())) != 2:
+        return None
+    kind, card = value.__dlpack_device__()
+    if kind not in (2, 13):  # a card's own memory, or managed memory
+        return None
+    if "complex" in str(getattr(value, "dtype", "")):
+        raise TypeError(f"X: dtype {value.dtype} is not supported; features are numbers")
+    if hasattr(value, "detach"):  # torch; nothing is copied where nothing has to be
+        value = value.detach().float().contiguous()
+    elif hasattr(value, "astype"):  # CuPy, or jax, whose arrays are in C order
+        value = value.astype("float32", **({"order": "C", "copy": False} if hasattr(value, "flags") else {}))
+    return CardTensor(value.__dlpack__(stream=1), int(card))  # in order with the default stream, which the library waits for
+
+
+def _to_host(value: Any, what: str) -> Any:
+    """What lies on a device, copied by its own library."""
+    for name in ("cpu", "get"):  # torch, CuPy
+        if hasattr(value, name):
+            return getattr(value, name)()
+    if hasattr(value, "__array__"):  # jax
+        return np.asarray(value)
+    raise TypeError(f"{what} is on device {tuple(value.__dlpack_device__())}; bring it to the host's memory first")
+
+
 def _from_tensor(value: Any, what: str) -> Array | None:
     """A view of a tensor of another library through DLPack, or None where it cannot be had."""
     if hasattr(value, "detach"):  # torch: gradients stay behind
         value = value.detach()
     try:
-        device = value.__dlpack_device__()
-        if device[0] not in (1, 3):  # neither plain nor pinned memory of the host
-            raise TypeError(
-                f"{what} is on device {tuple(device)}; bring it to the host's memory first, as with .cpu() or jax.device_get"
-            )
+        if value.__dlpack_device__()[0] not in (1, 3):  # neither plain nor pinned memory of the host
+            value = _to_host(value, what)
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, AttributeError, ValueError):
         # bfloat16, or a protocol newer or older than numpy's.

@@ -73,8 +73,8 @@ class Result:
     True
     """
 
-    _features: Array | None = None  # [N, ...] as they were analysed, where they are in memory
-    _arrays: "Mapping[str, Array | str] | None" = None  # then all that an analysis reads, by the names of files
+    _features: Any = None  # [N, ...] as they were analysed, where they are in memory or on a card
+    _arrays: "Mapping[str, Any] | None" = None  # then all that an analysis reads, by the names of files
 
     def __init__(
         self,
@@ -434,9 +434,10 @@ class Result:
         method: "pca", two principal directions, or "umap"; None: UMAP where umap-learn is installed, else PCA.
         random_state: seed of UMAP, and of the rows that directions are found from where there are many.
         """
-        features = feature_array(X) if X is not None else self._features
-        if features is None:
+        X = self._features if X is None else X
+        if X is None:
             raise TypeError("the features are not in memory; give them: map(X)")
+        features = feature_array(X)
         if len(features) != self.n_samples:
             raise ValueError(f"X: {len(features)} rows where the result has {self.n_samples}")
         return places(features, method, random_state)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rer._arrays import as_array
+
 if TYPE_CHECKING:
     from rer._result import Result
 
@@ -78,7 +80,7 @@ def _keep_rows(result: "Result", folder: str) -> None:
     for name, array in result._arrays.items():
         named[name] = array if isinstance(array, str) else os.path.abspath(os.path.join(rows, f"{name}.npy"))
         if not isinstance(array, str):
-            np.save(named[name], array)
+            np.save(named[name], as_array(array))
     if result._is_named:
         named["class_names"] = os.path.abspath(os.path.join(rows, "class_names.txt"))
         with open(named["class_names"], "w", encoding="utf-8") as file:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rer import _rer
-from rer._arrays import Array, as_array, feature_array, is_path, kind_of_names, label_array, mapped_file
+from rer._arrays import Array, as_array, card_tensor, feature_array, is_path, kind_of_names, label_array, mapped_file
 from rer._keywords import python_messages
 from rer._labels import LabelForm, form_of
 from rer._tables import is_table, names_column, split_table
@@ -20,8 +20,9 @@ class Source(NamedTuple):
     form: LabelForm  # what labels come back as
     values: Array | None  # [C] the labels of the classes, where they have other names
     pictures: Array | None  # [N, H, W(, channels)] where the rows have pictures in memory
-    features: Array | None = None  # [N, ...] where they are in memory
-    arrays: Mapping[str, Array | str] | None = None  # then all that an analysis reads, by the names of files
+    features: Any = None  # [N, ...] where they are in memory, or the tensor that lies on a card
+    arrays: Mapping[str, Any] | None = None  # then all that an analysis reads, by the names of files
+    card: int | None = None  # that the features lie on
 
 
 _ANALYSED = ("pred_probs", "class_embeddings", "groups", "subsets")
@@ -121,17 +122,18 @@ def _wrap(X: Any, y: Any, label_column: str | None, said: dict[str, Any], settin
             raise TypeError(f"{name} is the path {value!r} where X is an array; give both as paths or both as arrays")
     if label_column is not None:
         raise TypeError("label_column is for tables; give the labels as y")
-    features = feature_array(X)
+    lying = card_tensor(X)
+    features = feature_array(X) if lying is None else X
     labels, kind = (None, None) if y is None else label_array(y)
     index = X.index if hasattr(X, "iloc") else None  # pandas'
-    path, offset = mapped_file(features)
-    data = _rer.wrap_dataset(features, labels, settings, path, offset)
+    path, offset = mapped_file(features) if lying is None else (None, 0)
+    data = _rer.wrap_dataset(features if lying is None else lying.capsule, labels, settings, path, offset)
     pictures = features if data.picture() is not None else None
     form = LabelForm("integer", index=index) if kind is None else form_of(y, kind, index)
-    arrays: dict[str, Array | str] = {"features": features}
+    arrays = {"features": features}
     if labels is not None:
         arrays["labels"] = labels
-    return Source(data, form, None, pictures, features, arrays)
+    return Source(data, form, None, pictures, features, arrays, None if lying is None else lying.card)
 
 
 def _array_of(name: str, value: Any) -> "Array | str":
@@ -191,4 +193,4 @@ def make_dataset(
     arrays = source.arrays
     if arrays is not None:
         arrays = {**arrays, **{name: _array_of(name, value) for name, value in said.items() if name in _ANALYSED}}
-    return Source(data, form, values, pictures, source.features, arrays)
+    return Source(data, form, values, pictures, source.features, arrays, source.card)

@@ -1,13 +1,14 @@
 /* A second processor for the passes over rows: a table of functions that a plug-in fills in (backend/cuda), loaded
  * when it is asked for. Arrays are plain and in the host's memory; rows come in stretches, through two slots, so that
  * one is filled while the other is copied and worked on. What fails stays (`failure`), and all that is called
- * afterwards does nothing. Only plain C that C++ reads as well. */
+ * afterwards does nothing. Rows that lie on the device already are worked on where they are: then of a slot only factors
+ * and classes are filled. Only plain C that C++ reads as well. */
 #pragma once
 
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 3             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 4             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_BLOCK 1024
@@ -20,11 +21,12 @@ typedef struct rer_device_shape {
     int64_t N, D;
     int64_t rows;   /* of a stretch, a multiple of RER_DEVICE_BLOCK; open halves it where there is no room */
     int64_t memory; /* bytes that it may use, 0: what is free */
+    const float *x; /* [N, D] rows that lie on the card already, NULL: they are in the host's memory */
 } rer_device_shape;
 
 /* A slot's rows, in memory that the device copies from. */
 typedef struct rer_device_rows {
-    float *x;      /* [rows, D] finite where code is not below -1 */
+    float *x;      /* [rows, D] finite where code is not below -1; NULL: they lie on the card */
     double *scale; /* [rows] factor of each row */
     int32_t *code; /* [rows] class, -1: none, below: the row is not there */
 } rer_device_rows;
@@ -119,6 +121,12 @@ typedef struct rer_device_trainee {
 typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
+    /* The card that memory lies on, once all that was to be done with it is done; -1, and why in `message`: on none. */
+    int32_t (*card_of)(const void *memory, char message[RER_DEVICE_MESSAGE]);
+    /* Copies from a card's memory, in any thread: bytes, and rows [count] of [N, D] to out [count, D]. */
+    bool (*fetch)(void *out, int32_t card, const void *from, int64_t bytes, char message[RER_DEVICE_MESSAGE]);
+    bool (*fetch_rows)(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE]);
     /* NULL, and why in `message`, where there is none. */
     void *(*open)(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
     void (*close)(void *device);
@@ -128,6 +136,8 @@ typedef struct rer_device_plugin {
 
     /* A slot to be filled, once the device has done with what was in it. */
     rer_device_rows (*slot)(void *device, int slot);
+    /* Squared lengths of rows that lie on the card, not finite where one of their numbers is not. */
+    void (*measure)(void *device, int64_t first, int64_t count, double *square); /* [count] */
     /* Rows first..first+count-1 of the data are in the slot; kept: they were loaded before, and the slot is empty. */
     void (*load)(void *device, int slot, int64_t first, int64_t count, bool kept);
 

@@ -7,6 +7,7 @@
 #include "detect/consensus.h"
 
 #include "core/random.h"
+#include "run/pace.h"
 #include "stats/minimize.h"
 
 #define ITERATIONS 200
@@ -127,31 +128,57 @@ static rer_status collect_seen(fit *f, const rer_neighbors *neighbors, rer_error
 
 /* ---- objective and derivatives -------------------------------------------------------------- */
 
-/* What is seen of one order, for true class k: adds to its derivatives, returns sum_m o_m T_ki T_kj T_kl. */
-static double add_seen(const fit *f, int order, const double *T, double p, double *dT)
+/* True classes are worked on side by side: what belongs to one label stands together, [CLASSES] of it. */
+typedef struct lanes {
+    double *T, *dT;                   /* [C, CLASSES] */
+    double p[CLASSES], seen[CLASSES]; /* the sum over m of o_m T_ki T_kj T_kl */
+} lanes;
+
+/* What is seen of one order: adds to the derivatives and to the sum. */
+static void add_seen(lanes *l, const fit *f, int order)
 {
-    double total = 0;
+    static const double one[CLASSES] = {1, 1, 1, 1, 1, 1, 1, 1};
+    double nowhere[CLASSES] = {0}, total[CLASSES] = {0};
     for (int64_t m = 0; m < f->n_seen[order]; m++) {
-        const seen_labels *seen = &f->seen[order][m];
-        double a = T[seen->label[0]], b = order > 0 ? T[seen->label[1]] : 1, c = order > 1 ? T[seen->label[2]] : 1;
-        total += seen->share * a * b * c;
-        double weight = -2 * p * seen->share;
-        dT[seen->label[0]] += weight * b * c;
-        if (order > 0)
-            dT[seen->label[1]] += weight * a * c;
-        if (order > 1)
-            dT[seen->label[2]] += weight * a * b;
+        const double *T[3], share = f->seen[order][m].share;
+        double *dT[3];
+        for (int i = 0; i < 3; i++) {
+            int64_t at = (int64_t)f->seen[order][m].label[i] * CLASSES;
+            T[i] = i <= order ? l->T + at : one;
+            dT[i] = i <= order ? l->dT + at : nowhere;
+        }
+        double slope[3][CLASSES];
+        for (int k = 0; k < CLASSES; k++) {
+            double a = T[0][k], b = T[1][k], c = T[2][k], weight = -2 * l->p[k] * share;
+            total[k] += share * a * b * c;
+            slope[0][k] = weight * b * c;
+            slope[1][k] = weight * a * c;
+            slope[2][k] = weight * a * b;
+        }
+        for (int i = 0; i <= order; i++) /* one after the other: labels may be the same */
+            for (int k = 0; k < CLASSES; k++)
+                dT[i][k] += slope[i][k];
     }
-    return total;
+    for (int k = 0; k < CLASSES; k++)
+        l->seen[k] += total[k];
+}
+
+static double *lay_out(lanes *l, int64_t C, rer_scratch *scratch)
+{
+    *l = (lanes){.T = rer_take(scratch, C * CLASSES, sizeof(double)),
+                 .dT = rer_take(scratch, C * CLASSES, sizeof(double))};
+    return rer_take(scratch, CLASSES * C, sizeof(double));
 }
 
 /* Objective and derivatives of true classes first..first+CLASSES-1. G [CLASSES, C] is turned into the
  * derivative of the model's squares by it, of which row k of T is there twice. */
-static rer_status add_classes(void *context, int64_t item, void *scratch, rer_error *error)
+static rer_status add_classes(void *context, int64_t item, void *memory, rer_error *error)
 {
     const fit *f = context;
     int64_t C = f->C, first = item * CLASSES, count = rer_min(CLASSES, C - first);
-    double *G = scratch;
+    rer_scratch scratch = rer_pool_scratch(f->run->pool, memory);
+    lanes l;
+    double *G = lay_out(&l, C, &scratch);
     (void)error;
     rer_multiply_f64(G, C, f->T + first * C, f->T, count, C, C);
     for (int64_t k = first; k < first + count; k++) {
@@ -164,12 +191,21 @@ static rer_status add_classes(void *context, int64_t item, void *scratch, rer_er
         f->value[k] = squares;
     }
     rer_gemm_f64(false, false, count, C, C, G, f->T, f->dT + first * C);
-    for (int64_t k = first; k < first + count; k++) {
-        double squares = f->value[k], seen = 0;
-        for (int order = 0; order < 3; order++)
-            seen += add_seen(f, order, f->T + k * C, f->p[k], f->dT + k * C);
-        f->value[k] = f->p[k] * (squares - 2 * seen);
-        f->dp[k] = 2 * (squares - seen);
+    for (int64_t k = 0; k < count; k++) {
+        l.p[k] = f->p[first + k];
+        for (int64_t c = 0; c < C; c++) {
+            l.T[c * CLASSES + k] = f->T[(first + k) * C + c];
+            l.dT[c * CLASSES + k] = f->dT[(first + k) * C + c];
+        }
+    }
+    for (int order = 0; order < 3; order++)
+        add_seen(&l, f, order);
+    for (int64_t k = 0; k < count; k++) {
+        double squares = f->value[first + k];
+        f->value[first + k] = l.p[k] * (squares - 2 * l.seen[k]);
+        f->dp[first + k] = 2 * (squares - l.seen[k]);
+        for (int64_t c = 0; c < C; c++)
+            f->dT[(first + k) * C + c] = l.dT[c * CLASSES + k];
     }
     return RER_OK;
 }
@@ -212,12 +248,17 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     fit *f = context;
     rer_problem *problem = problems[0];
     int64_t C = f->C;
-    double largest = 0, scale = (double)C;
+    double largest = 0, scale = (double)C, usual = rer_consensus_usual_passes((int32_t)C);
     (void)count;
+    lanes l;
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(&l, C, &measure);
     unpack(f, problem->at);
     rer_job job = {.stage = "estimating the noise",
+                   .from = 1 - exp(-(problem->evaluated - 1) / usual),
+                   .to = 1 - exp(-problem->evaluated / usual),
                    .items = (C + CLASSES - 1) / CLASSES,
-                   .scratch = CLASSES * C * (int64_t)sizeof(double),
+                   .scratch = measure.used,
                    .work = add_classes,
                    .context = f};
     rer_status status = rer_pool_run(f->run->pool, &job, error);

@@ -2,6 +2,7 @@
 #include "detect/detect.h"
 
 #include "detect/logistic.h"
+#include "run/pace.h"
 
 /* Of four classifiers three are rare: unit rows with C = 10 rank best (docs/detection.md), and each takes longer than
  * all other detectors together. */
@@ -118,6 +119,7 @@ rer_status rer_detection_consensus(rer_detection *detection, rer_error *error)
     rer_status status = rer_detection_neighbors(detection, error);
     if (status != RER_OK || detection->consensus.p != NULL)
         return status;
+    rer_pace_enter(&detection->run, RER_PACE_CONSENSUS);
     return rer_consensus_estimate(&detection->consensus, &detection->run, &detection->neighbors, error);
 }
 
@@ -167,6 +169,7 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
         made.mistakenness[row] = NAN;
         made.suggested[row] = -1;
     }
+    rer_pace_enter(&detection->run, RER_PACE_DETECTING);
     if (status == RER_OK)
         status = detector->run(&made, detection, detector, error);
     if (status == RER_OK)

@@ -97,13 +97,10 @@ static rer_status read_rows(rer_raw_rows *rows, const rer_features *features, in
     rer_status status = RER_OK;
     if (features->order == NULL)
         status = rer_dataset_rows_read(data, first, count, x, rows->reading, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        int64_t row = features->order != NULL ? features->order[first + i] : first + i;
-        if (features->order != NULL)
-            status = rer_dataset_rows_read(data, row, 1, x + i * D, rows->reading, error);
-        if (status == RER_OK)
-            prepare_row(x + i * D, features, row);
-    }
+    else
+        status = rer_dataset_rows_pick(data, features->order + first, count, x, rows->reading, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        prepare_row(x + i * D, features, features->order != NULL ? features->order[first + i] : first + i);
     return status;
 }
 

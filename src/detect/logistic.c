@@ -48,7 +48,8 @@ static void fill_folds(rer_logistic *logistic, const rer_class_rows *classes, co
     logistic->features.count = used;
 }
 
-rer_status rer_logistic_plan(rer_logistic *logistic, const rer_run *run, bool unit, rer_error *error)
+/* Blocks, folds, order; features are opened and kept. */
+static rer_status plan_folds(rer_logistic *logistic, const rer_run *run, bool unit, rer_error *error)
 {
     rer_class_rows classes = {0};
     logistic->C = run->C;
@@ -76,7 +77,7 @@ rer_status rer_logistic_plan(rer_logistic *logistic, const rer_run *run, bool un
 rer_status rer_logistic_fit(rer_logistic *logistic, const rer_run *run, bool unit, double C, rer_error *error)
 {
     rer_logistic made = {0};
-    rer_status status = rer_logistic_plan(&made, run, unit, error);
+    rer_status status = plan_folds(&made, run, unit, error);
     if (status == RER_OK)
         status = rer_logistic_train(&made, C, error);
     if (status == RER_OK)

@@ -37,7 +37,5 @@ void rer_logistic_free(rer_logistic *logistic);
 
 /* The parts: */
 
-/* Blocks, folds, order; features are opened and kept. */
-rer_status rer_logistic_plan(rer_logistic *logistic, const rer_run *run, bool unit, rer_error *error);
 /* weights and bias. */
 rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error);

@@ -87,6 +87,8 @@ static rer_status whiten(training *t, double penalty, double scale, rer_error *e
     rer_scratch measure = RER_MEASURE, rows;
     (void)lay_out_square(&rows, t, &measure);
     rer_job job = {.stage = "fitting logistic regression",
+                   .from = .01, /* the rows are there */
+                   .to = .01,
                    .items = t->model->n_labelled_blocks,
                    .scratch = measure.used,
                    .work = square_block,
@@ -253,14 +255,15 @@ static void note_excess(training *t, const rer_problem *problem, double excess)
     *least = *least > 0 ? fmin(*least, excess) : excess;
 }
 
-/* The gradient falls by about the same factor with each step: how far it has come, of the fold that is farthest off. */
-static double share_done(const training *t)
+/* The gradient falls by about the same factor with each step: how far it has come, of the fold that is farthest off; or
+ * how many of the steps that there may be are done. */
+static double share_done(const training *t, int32_t evaluated)
 {
-    double share = 1;
+    double share = 1, least = fmin((evaluated + .5) / (1.1 * ITERATIONS), .98);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
         if (t->first[fold] > 1)
             share = fmin(share, 1 - log(fmax(t->excess[fold], 1)) / log(t->first[fold]));
-    return share < 1 ? share : 0; /* nothing is known before the first */
+    return share < 1 ? fmax(share, least) : least; /* nothing is known before the first */
 }
 
 /* The sums over rows become objective and gradient with respect to V. */
@@ -298,7 +301,8 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
     training *t = context;
     rer_pool *pool = t->run->pool;
     const char *stage = "fitting logistic regression";
-    double progress = share_done(t), next = fmin(1, progress * (1 + 1. / rer_max(1, wanted[0]->evaluated)));
+    int32_t passes = wanted[0]->evaluated - 1;
+    double progress = share_done(t, passes), next = fmin(1, progress * (1 + 1. / rer_max(1, passes)));
     t->wanted = wanted;
     t->count = count;
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "detect/detect.h"
 #include "run/class_rows.h"
+#include "run/pace.h"
 #include "stats/order.h"
 
 #define ROUNDS 21
@@ -173,6 +174,7 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
                    .context = &r};
     rer_room rooms[] = {RER_ROOM(r.score, run->N), RER_ROOM(r.flagged, run->N), RER_ROOM(r.times, run->N)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
+    rer_pace_enter(run, RER_PACE_VOTING);
     if (status == RER_OK)
         status = rer_pool_run(run->pool, &job, error);
     if (status == RER_OK)

@@ -35,21 +35,40 @@ static int64_t stretch_rows(const rer_run *run)
     return rer_max(1, rer_min(most, run->N + RER_BLOCK - 1) / RER_BLOCK) * RER_BLOCK;
 }
 
+/* The card that is asked for; auto: the one that the rows lie on, or the first. */
+static int32_t card_number(const rer_run *run)
+{
+    const rer_array *rows = &run->data->features;
+    return run->options->device >= RER_DEVICE_CUDA ? (int32_t)(run->options->device - RER_DEVICE_CUDA) : rows->card;
+}
+
+/* The rows on that card, NULL: they lie elsewhere, or networks want them scaled. */
+static const float *rows_on_card(const rer_run *run)
+{
+    const rer_array *rows = &run->data->features;
+    bool networks = run->options->reconstructor == RER_AUTOENCODER;
+    return rows->on_card != NULL && rows->card == card_number(run) && !networks
+               ? (const float *)(const void *)rows->on_card
+               : NULL;
+}
+
 static rer_status open_card(rer_device *device, const rer_run *run, char why[RER_DEVICE_MESSAGE])
 {
     const rer_options *options = run->options;
     rer_device_shape shape = {
-        .card = (int32_t)rer_max(0, options->device - RER_DEVICE_CUDA),
+        .card = card_number(run),
         .C = run->C,
         .N = run->N,
         .D = run->D,
         .rows = stretch_rows(run),
         .memory = options->device_memory,
+        .x = rows_on_card(run),
     };
     device->plugin = rer_device_find(why);
     if (device->plugin != NULL)
         device->card = device->plugin->open(&shape, why);
     device->rows = shape.rows;
+    device->in_place = shape.x != NULL;
     return device->card != NULL ? RER_OK : RER_SYSTEM;
 }
 

@@ -7,8 +7,9 @@
 typedef struct rer_device {
     const rer_device_plugin *plugin;
     void *card;
-    int64_t rows; /* of a stretch, a multiple of RER_BLOCK */
-    bool loaded;  /* all rows are on the card, and stay */
+    int64_t rows;  /* of a stretch, a multiple of RER_BLOCK */
+    bool in_place; /* the rows were on the card before: what is said of them is all that goes there */
+    bool loaded;   /* all rows are on the card, and stay */
 } rer_device;
 
 /* Opens the card that --device asks for, and makes it the run's. Where the analysis has no part for one, and where auto

@@ -1,5 +1,6 @@
 /* The passes over rows that go through a card, a stretch at a time: while the card works on one slot the pool reads
- * the next stretch into the other. Where the card has room for all rows they are read once. */
+ * the next stretch into the other. Where the card has room for all rows they are read once; where they lie on it already
+ * the card measures them, and what follows from that is all that goes there. */
 #include "device/device.h"
 
 #include "channel/channel.h"
@@ -50,6 +51,30 @@ static rer_status read_block(void *context, int64_t item, void *memory, rer_erro
     return rer_block_read(&block, run, pass->normalizer, pass->first / RER_BLOCK + item, error);
 }
 
+/* The same of rows that lie on the card; scale holds their squared lengths. */
+static rer_status describe_block(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)memory;
+    const device_pass *pass = context;
+    const rer_run *run = pass->run;
+    int64_t at = item * RER_BLOCK, first = pass->first + at;
+    rer_block block = {.first = first,
+                       .count = rer_min(RER_BLOCK, run->N - first),
+                       .scale = pass->rows.scale + at,
+                       .square = pass->rows.scale + at,
+                       .code = pass->rows.code + at};
+    return rer_block_describe(&block, run, pass->normalizer, error);
+}
+
+/* Whether all labelled rows are the same one; sums->labelled counts this one. */
+static void compare_row(rer_class_sums *sums, const float *x)
+{
+    size_t bytes = (size_t)sums->D * sizeof *x;
+    if (sums->labelled == 1)
+        memcpy(sums->first_row, x, bytes);
+    sums->all_equal = sums->all_equal && memcmp(sums->first_row, x, bytes) == 0;
+}
+
 /* The part of the class sums that is not the card's. */
 static rer_status count_block(void *context, int64_t item, void *memory, rer_error *error)
 {
@@ -57,16 +82,14 @@ static rer_status count_block(void *context, int64_t item, void *memory, rer_err
     const device_pass *pass = context;
     rer_class_sums *sums = pass->sums;
     int64_t at = item * RER_BLOCK, D = sums->D, end = rer_min(at + RER_BLOCK, pass->run->N - pass->first);
-    size_t bytes = (size_t)D * sizeof(float);
     for (int64_t i = at; i < end; i++) {
-        const float *x = pass->rows.x + i * D;
         int32_t code = pass->rows.code[i];
         if (code < 0)
             continue;
-        if (sums->labelled++ == 0)
-            memcpy(sums->first_row, x, bytes);
         sums->n[code]++;
-        sums->all_equal = sums->all_equal && memcmp(sums->first_row, x, bytes) == 0;
+        sums->labelled++;
+        if (pass->rows.x != NULL)
+            compare_row(sums, pass->rows.x + i * D);
     }
     return RER_OK;
 }
@@ -78,6 +101,8 @@ static rer_status read_stretch(device_pass *pass, int slot, int64_t count, rer_e
     void *reading;
     (void)lay_out(pass->run, &measure, &reading);
     pass->rows = device->plugin->slot(device->card, slot);
+    if (device->in_place)
+        device->plugin->measure(device->card, pass->first, count, pass->rows.scale);
     rer_status status = rer_device_status(device, error);
     rer_job job = {
         .stage = pass->stage,
@@ -85,7 +110,7 @@ static rer_status read_stretch(device_pass *pass, int slot, int64_t count, rer_e
         .to = progress_at(pass, pass->first + count),
         .items = (count + RER_BLOCK - 1) / RER_BLOCK,
         .scratch = measure.used,
-        .work = read_block,
+        .work = device->in_place ? describe_block : read_block,
         .commit = pass->sums != NULL ? count_block : NULL,
         .context = pass,
     };
@@ -143,6 +168,28 @@ static rer_status run_pass(device_pass *pass, rer_error *error)
 
 /* ---- class sums -------------------------------------------------------------------------- */
 
+/* What counting could not see of rows that lie on the card: blocks are read until two rows differ. */
+static rer_status compare_rows_in_place(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
+                                        rer_error *error)
+{
+    void *memory = NULL;
+    rer_class_sums seen = {.D = sums->D, .first_row = sums->first_row, .all_equal = true};
+    rer_scratch measure = RER_MEASURE;
+    (void)rer_block_take(run, &measure);
+    rer_status status = rer_allocate(&memory, measure.used, 1, "a block of rows", error);
+    for (int64_t item = 0; status == RER_OK && seen.all_equal && item < rer_run_blocks(run); item++) {
+        rer_scratch scratch = rer_scratch_over(memory, measure.used);
+        rer_block block = rer_block_take(run, &scratch);
+        status = rer_block_read(&block, run, normalizer, item, error);
+        for (int64_t i = 0; status == RER_OK && i < block.count; i++)
+            if (block.code[i] >= 0 && ++seen.labelled > 0)
+                compare_row(&seen, block.x + i * seen.D);
+    }
+    sums->all_equal = sums->all_equal && seen.all_equal;
+    free(memory);
+    return status;
+}
+
 static rer_status add_class_sums(rer_class_sums *sums, const rer_normalizer *normalizer, const rer_run *run,
                                  rer_error *error)
 {
@@ -159,6 +206,8 @@ static rer_status add_class_sums(rer_class_sums *sums, const rer_normalizer *nor
     plugin->sums_end(device->card, sums->sum, square);
     if (status == RER_OK)
         status = rer_device_status(device, error);
+    if (status == RER_OK && device->in_place)
+        status = compare_rows_in_place(sums, normalizer, run, error);
     for (int32_t c = 0; c < sums->C; c++)
         for (int64_t j = 0; j < sums->D; j++)
             sums->square[j] += square[c * sums->D + j];

@@ -33,22 +33,42 @@ static void head_shares(double *share, const rer_graph *graph, int64_t n)
         share[graph->edges[e].head] += (double)graph->edges[e].count / (double)graph->draws;
 }
 
-/* One feature's bias after `steps` steps of Adam; returns sigmoid(bias).
+#define LANES 8 /* features at a time: a step waits for the one before */
+
+/* Biases of features after `steps` steps of Adam; gives sigmoid(bias).
  *   s = sigmoid(bias), slope = 20 * 2 / D * s (1 - s), g = slope (s - mean) */
-static double descend(double mean, double variance, int64_t D, int64_t steps)
+static void descend(double *constant, const double *mean, const double *variance, int64_t D, int64_t steps)
 {
-    double bias = 0, first = 0, second = 0, decay1 = 1, decay2 = 1;
+    double bias[LANES] = {0}, first[LANES] = {0}, second[LANES] = {0}, e[LANES], decay1 = 1, decay2 = 1;
     for (int64_t t = 1; t <= steps; t++) {
-        double s = 1 / (1 + exp(-bias));
-        double slope = LOSS_WEIGHT * 2 / (double)D * s * (1 - s);
-        double g = slope * (s - mean);
         decay1 *= .9;
         decay2 *= .999;
-        first += .1 * (g - first);
-        second += .001 * (g * g + slope * slope * variance / BATCH - second);
-        bias -= LEARNING_RATE * sqrt(1 - decay2) / (1 - decay1) * first / (sqrt(second) + 1e-7);
+        double rate = LEARNING_RATE * sqrt(1 - decay2) / (1 - decay1);
+        for (int k = 0; k < LANES; k++)
+            e[k] = exp(-bias[k]);
+        for (int k = 0; k < LANES; k++) {
+            double s = 1 / (1 + e[k]);
+            double slope = LOSS_WEIGHT * 2 / (double)D * s * (1 - s);
+            double g = slope * (s - mean[k]);
+            first[k] += .1 * (g - first[k]);
+            second[k] += .001 * (g * g + slope * slope * variance[k] / BATCH - second[k]);
+            bias[k] -= rate * first[k] / (sqrt(second[k]) + 1e-7);
+        }
     }
-    return 1 / (1 + exp(-bias));
+    for (int k = 0; k < LANES; k++)
+        constant[k] = 1 / (1 + exp(-bias[k]));
+}
+
+static void descend_all(double *constant, const double *mean, const double *variance, int64_t D, int64_t steps)
+{
+    for (int64_t j = 0; j < D; j += LANES) {
+        double part[3][LANES] = {{0}};
+        size_t size = (size_t)rer_min(LANES, D - j) * sizeof(double);
+        memcpy(part[0], mean + j, size);
+        memcpy(part[1], variance + j, size);
+        descend(part[2], part[0], part[1], D, steps);
+        memcpy(constant + j, part[2], size);
+    }
 }
 
 /* mean [D], variance [D]: of the rows x [n, D] in these shares. */
@@ -74,8 +94,7 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
     if (status == RER_OK) {
         head_shares(share, graph, n);
         weigh_rows(mean, variance, x, share, n, D);
-        for (int64_t j = 0; j < D; j++)
-            constant[j] = descend(mean[j], variance[j], D, steps);
+        descend_all(constant, mean, variance, D, steps);
     }
     RER_FREE_ALL(share, mean, variance);
     return status;

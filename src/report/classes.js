@@ -71,7 +71,11 @@
     $("find-class").addEventListener("input", draw);
     $("more-classes").addEventListener("click", () => { count += 5 * PAGE; draw(); });
     $("class-table").hidden = false;
-    if (data.clusters > 0) $("likely-wrong").textContent = "likely of another";
+    if (data.clusters > 0) {
+      $("likely-wrong").textContent = "likely of another";
+      $("find-class").previousElementSibling.textContent = "Find a cluster";
+      document.querySelector('[data-key="name"] button').textContent = "cluster";
+    }
     draw();
   }
 

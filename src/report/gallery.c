@@ -276,6 +276,8 @@ static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int6
     return status;
 }
 
+#define ROOM ((int64_t)6 << 20) /* bytes of pictures or texts: 8 MiB as base64 */
+
 /* ---- the whole -------------------------------------------------------------------------------- */
 
 static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t room, rer_error *error)
@@ -295,12 +297,12 @@ static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t ro
     return status;
 }
 
-rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data, int64_t room,
-                            rer_error *error)
+rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data,
+                            const rer_progress *progress, rer_error *error)
 {
     rer_gallery made = {0};
     rer_run run = {0};
-    rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, NULL, error);
+    rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, progress, error);
     if (status == RER_OK)
         status = choose_classes(&made, result, error);
     if (status == RER_OK)
@@ -316,7 +318,7 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
     if (status == RER_OK)
         status = collect_rows(&made, result->N, error);
     if (status == RER_OK)
-        status = show_rows(&made, &run, room, error);
+        status = show_rows(&made, &run, ROOM, error);
     rer_run_end(&run);
     if (status == RER_OK)
         *gallery = made;

@@ -48,9 +48,8 @@ typedef struct rer_gallery {
     int8_t *bars; /* [n_rows, n_bars] -100..100, where there are neither pictures nor texts; else NULL */
 } rer_gallery;
 
-/* `room`: bytes for pictures or texts. */
-rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data, int64_t room,
-                            rer_error *error);
+rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data,
+                            const rer_progress *progress, rer_error *error);
 void rer_gallery_free(rer_gallery *gallery);
 
 /* examples.c: fills gallery->examples. A clean row keeps its label under the rule and is unlikely to be

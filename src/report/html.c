@@ -9,8 +9,6 @@ extern const char rer_report_js[], rer_report_js_sha256[], rer_decisions_js[], r
 extern const char rer_review_js[], rer_review_js_sha256[], rer_classes_js[], rer_classes_js_sha256[];
 extern const char rer_review_html[], rer_classes_html[], rer_matrix_html[];
 
-#define ROOM ((int64_t)6 << 20) /* bytes of pictures: 8 MiB as base64 */
-
 /* ---- the answer ------------------------------------------------------------------------------- */
 
 static int64_t count_wrong(const rer_summary *summary)
@@ -202,8 +200,12 @@ static void put_next(const rer_page *page)
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
         return;
-    rer_put(writer, "<div class=\"next\"><h2>What to do next</h2>\n<ol>\n<li>Look at the suspects below, the likeliest "
-                    "first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it, <kbd>d</kbd> drops the sample.");
+    rer_puts(writer, "<div class=\"next\"><h2>What to do next</h2>\n<ol>\n<li>Look at the ",
+             rer_page_say(page,
+                          "suspects below, the likeliest first. <kbd>k</kbd> keeps a label, <kbd>f</kbd> fixes it",
+                          "samples below, the least clear first. <kbd>k</kbd> keeps one in its cluster, <kbd>f</kbd> "
+                          "moves it to the other"),
+             ", <kbd>d</kbd> drops the sample.");
     if (page->result->options.budget < 0 && 2 * summary->n_issues < count_wrong(summary)) {
         int64_t twice = 2 * rer_max(summary->n_issues, 50);
         rer_put(writer, " These are the clearest: the first ");
@@ -320,8 +322,12 @@ void rer_put_report(rer_writer *writer, const void *what, int which)
 {
     const rer_result_files *files = what;
     rer_page page = {.writer = writer, .result = files->result, .data = files->data, .files = files};
+    rer_gallery made = {0};
     (void)which;
-    if (rer_writer_ok(writer, rer_gallery_make(&page.gallery, page.result, page.data, ROOM, writer->error)))
-        put_page(&page);
-    rer_gallery_free(&page.gallery);
+    if (files->gallery == NULL &&
+        !rer_writer_ok(writer, rer_gallery_make(&made, page.result, page.data, NULL, writer->error)))
+        return;
+    page.gallery = files->gallery != NULL ? *files->gallery : made;
+    put_page(&page);
+    rer_gallery_free(&made);
 }

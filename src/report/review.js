@@ -151,12 +151,13 @@
   }
 
   const doubt = data.clusters > 0 ? "of another cluster" : "wrong";
+  const own = data.clusters > 0 ? "own cluster" : "own class", all = data.clusters > 0 ? "clusters" : "classes";
 
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
     const atHome = s.nearness !== null && s.nearness <= 1.1;
-    if (s.outlier && !atHome) return ["None of the classes fits: it is like nothing else here. ", ...nearRows(s), ...nearness(s)];
+    if (s.outlier && !atHome) return [`None of the ${all} fits: it is like nothing else here. `, ...nearRows(s), ...nearness(s)];
     return s.near > 0 ? nearRows(s) : nearness(s);
   }
 
@@ -221,8 +222,8 @@
     const ratio = nearer ? s.chi : 1 / s.chi;
     const times = (ratio < 1.995 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1)
       : ratio < 1000 ? ratio.toPrecision(3) : "over 1000") + "×";
-    return nearer ? [`${times} closer to `, label(s.suggested), " than to its own class."]
-      : [`Its own class is ${times} closer than `, label(s.suggested), "."];
+    return nearer ? [`${times} closer to `, label(s.suggested), ` than to its ${own}.`]
+      : [`Its ${own} is ${times} closer than `, label(s.suggested), "."];
   }
 
   /* The columns that tell its two classes apart; what it is nearer to stands out. */
@@ -548,7 +549,10 @@
     $("list").className = "list" + kind;
     $("bars-note").hidden = !data.bars || data.columns.length > 0;
     fillSelects();
-    if (data.clusters > 0) $("what").querySelector('[value="suspect"]').textContent = "between two";
+    if (data.clusters > 0) {
+      $("what").querySelector('[value="suspect"]').textContent = "between two";
+      $("class").previousElementSibling.textContent = "Cluster";
+    }
     for (const id of ["find", "over"]) $(id).addEventListener("input", filter);
     for (const id of ["what", "class", "pair", "state", "sort"])
       $(id).addEventListener("change", () => {

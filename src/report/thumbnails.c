@@ -150,9 +150,10 @@ static rer_status make_one(void *context, int64_t item, void *scratch, rer_error
     return status != RER_OK && is_ours ? rer_fail(error, status, "%s", failure.message) : RER_OK;
 }
 
-static rer_status make_range(const batch *b, int64_t count, rer_pool *pool, rer_error *error)
+/* from, to: of all that is drawn. */
+static rer_status make_range(const batch *b, int64_t count, double from, double to, rer_pool *pool, rer_error *error)
 {
-    rer_job job = {.stage = "drawing thumbnails", .from = 1, .to = 1, .items = count, .work = make_one};
+    rer_job job = {.stage = "drawing pictures", .from = from, .to = to, .items = count, .work = make_one};
     job.context = (void *)b;
     return rer_pool_run(pool, &job, error);
 }
@@ -232,7 +233,7 @@ static rer_status make_smaller(const batch *all, int64_t first, int64_t side, ty
         last.size[i] = 0;
         last.side[i] = rer_max(SIDE_MIN, (int64_t)((double)side * scale) / 4 * 4);
     }
-    return make_range(&b, last.count, pool, error);
+    return make_range(&b, last.count, .9, 1, pool, error);
 }
 
 static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side, rer_error *error)
@@ -253,12 +254,12 @@ static rer_status try_some(typical *one, const rer_dataset *data, const int64_t 
     batch b = {.thumbnails = &full, .data = data, .rows = rows};
     rer_status status = start(&full, count, RER_THUMBNAIL_MAX, error);
     if (status == RER_OK)
-        status = make_range(&b, count, pool, error);
+        status = make_range(&b, count, 0, .08, pool, error);
     if (status == RER_OK)
         status = start(&quarter, count, rer_max(SIDE_MIN, (int64_t)mean_of(&full).side / 4), error);
     b.thumbnails = &quarter;
     if (status == RER_OK)
-        status = make_range(&b, count, pool, error);
+        status = make_range(&b, count, .08, .1, pool, error);
     if (status == RER_OK)
         *one = typical_of(&full, &quarter);
     rer_thumbnails_free(&full);
@@ -292,7 +293,7 @@ rer_status rer_thumbnails_make(rer_thumbnails *thumbnails, const rer_dataset *da
         status = start(&made, count, RER_THUMBNAIL_MAX, error);
     if (status == RER_OK) {
         int64_t first = choose_sides(&made, one, (double)room), side = count > 0 ? made.side[count - 1] : 0;
-        status = make_range(&b, count, pool, error);
+        status = make_range(&b, count, .1, .9, pool, error);
         if (status == RER_OK)
             status = make_smaller(&b, first, side, one, room, pool, error);
     }

@@ -1,4 +1,5 @@
 /* The files of a result, in one folder or one by one. */
+#include "report/gallery.h"
 #include "report/report.h"
 #include "source/inputs.h"
 
@@ -38,10 +39,12 @@ static const rer_file all_files[] = {
     {"summary.json", rer_put_summary, 0, 0},
 };
 
+/* The gallery comes first: it takes long where there are pictures, and who asked for progress hears it in this thread. */
 rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_dataset *data, const char *path,
-                            rer_error *error)
+                            const rer_progress *progress, rer_error *error)
 {
-    rer_result_files files = {result, data, &result->summary.seconds, rer_now(), .place = path};
+    rer_gallery gallery = {0};
+    rer_result_files files = {result, data, &result->summary.seconds, rer_now(), .place = path, .gallery = &gallery};
     const rer_folder folder = {.command = "analyze",
                                .files = all_files,
                                .count = RER_COUNT(all_files),
@@ -54,14 +57,19 @@ rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_da
                                .spreadsheet_safe = result->options.spreadsheet_safe,
                                .at_once = result->options.threads == 1 ? 1 : 2};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_folder_stage(output, path, &folder, error) : status;
+    if (status == RER_OK)
+        status = rer_gallery_make(&gallery, result, data, progress, error);
+    if (status == RER_OK)
+        status = rer_folder_stage(output, path, &folder, error);
+    rer_gallery_free(&gallery);
+    return status;
 }
 
 rer_status rer_result_write(rer_result *result, const rer_dataset *data, const char *folder, rer_error *error)
 {
     rer_output output = {0};
     rer_error_clear(error);
-    rer_status status = rer_result_stage(&output, result, data, folder, error);
+    rer_status status = rer_result_stage(&output, result, data, folder, NULL, error);
     if (status == RER_OK)
         status = rer_output_commit(&output, error);
     rer_output_discard(&output);

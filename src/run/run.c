@@ -1,5 +1,5 @@
 /* Blocks of rows, read and normalised. */
-#include "run/run.h"
+#include "run/pace.h"
 
 rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *given, int32_t C,
                          const rer_options *options, const rer_progress *progress, rer_error *error)
@@ -33,6 +33,13 @@ void rer_run_end(rer_run *run)
         free(run->view->features.owned);
     free(run->view);
     *run = (rer_run){0};
+}
+
+void rer_pace_enter(const rer_run *run, rer_pace_stage part)
+{
+    rer_pool_begin_part(run->pool);
+    if (run->pace != NULL)
+        run->pace->part = part;
 }
 
 int64_t rer_run_blocks(const rer_run *run)
@@ -92,6 +99,46 @@ static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t
                                   : "-Inf");
 }
 
+/* Row i by its squared length: its class and its factor. False: it has a number that is none. */
+static bool describe_row(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t i, float *row,
+                         double square)
+{
+    bool valid = isfinite(square);
+    int32_t given = run->given != NULL ? run->given[block->first + i] : RER_NO_LABEL;
+    block->code[i] = valid ? given : RER_INVALID_ROW;
+    if (!valid) {
+        run->invalid[block->first + i] = 1;
+        return false;
+    }
+    block->square[i] = square;
+    block->scale[i] = rer_normalize_row(normalizer, row, run->D, square);
+    return true;
+}
+
+/* A row that lies elsewhere is read for what is to be said of it. */
+static rer_status read_invalid_row(const rer_run *run, int64_t i, rer_error *error)
+{
+    float *row = NULL;
+    unsigned char *reading = NULL;
+    rer_room rooms[] = {RER_ROOM(row, run->D), RER_ROOM(reading, rer_dataset_scratch(run->data, 1))};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a row", error);
+    if (status == RER_OK)
+        status = rer_dataset_rows_read(run->data, i, 1, row, reading, error);
+    if (status == RER_OK)
+        status = fail_invalid_row(run, row, run->first_row + i, error);
+    RER_FREE_ALL(row, reading);
+    return status;
+}
+
+rer_status rer_block_describe(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
+{
+    rer_status status = RER_OK;
+    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+        if (!describe_row(block, run, normalizer, i, NULL, block->square[i]) && !run->options->drop_invalid)
+            status = read_invalid_row(run, block->first + i, error);
+    return status;
+}
+
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
                           rer_error *error)
 {
@@ -118,16 +165,8 @@ rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_n
     for (int64_t i = 0; i < block->count; i++) {
         float *row = block->x + i * D;
         double square = run->kernels->sum_squares(row, D);
-        block->code[i] = run->given != NULL ? run->given[block->first + i] : RER_NO_LABEL;
-        if (!isfinite(square)) {
-            if (!run->options->drop_invalid)
-                return fail_invalid_row(run, row, run->first_row + block->first + i, error);
-            block->code[i] = RER_INVALID_ROW;
-            run->invalid[block->first + i] = 1;
-            continue;
-        }
-        block->square[i] = square;
-        block->scale[i] = rer_normalize_row(normalizer, row, D, square);
+        if (!describe_row(block, run, normalizer, i, row, square) && !run->options->drop_invalid)
+            return fail_invalid_row(run, row, run->first_row + block->first + i, error);
     }
     return RER_OK;
 }
@@ -135,13 +174,11 @@ rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_n
 rer_status rer_block_pick(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
 {
     int64_t D = run->D;
-    rer_status status = RER_OK;
+    rer_status status = rer_dataset_rows_pick(run->data, block->row, block->count, block->x, block->reading, error);
     for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
         float *x = block->x + i * D;
-        status = rer_dataset_rows_read(run->data, block->row[i], 1, x, block->reading, error);
         block->code[i] = run->given[block->row[i]];
-        if (status == RER_OK)
-            block->scale[i] = rer_normalize_row(normalizer, x, D, run->kernels->sum_squares(x, D));
+        block->scale[i] = rer_normalize_row(normalizer, x, D, run->kernels->sum_squares(x, D));
     }
     return status;
 }

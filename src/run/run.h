@@ -12,7 +12,7 @@
 
 struct rer_passes; /* run/passes.h */
 struct rer_device; /* device/device.h */
-struct rer_pace;   /* score/pace.h */
+struct rer_pace;   /* run/pace.h */
 
 typedef struct rer_run {
     const rer_dataset *data;
@@ -93,6 +93,8 @@ rer_status rer_block_read(rer_block *block, const rer_run *run, const rer_normal
 /* The same of block->count rows from block->first on. */
 rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_normalizer *normalizer,
                                rer_error *error);
+/* The same of rows that lie elsewhere, whose squared lengths are in block->square, not finite where a number is none. */
+rer_status rer_block_describe(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error);
 /* Reads and normalises the rows block->row [count], one by one, which are known to be valid. */
 rer_status rer_block_pick(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error);
 /* Room and reading, as a step of the pool for which that is all: *block is the start of its scratch, where a commit finds it. */

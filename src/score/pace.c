@@ -14,6 +14,7 @@
 #include <math.h>
 
 #define WHOLE_SEARCH .999
+#define DRAWN_SIDE 512. /* of report/thumbnails.h */
 
 /* Where each ends, of those that go from 0 to 1 together. */
 static const double ends[RER_PACE_STAGES] = {
@@ -23,7 +24,7 @@ static const double ends[RER_PACE_STAGES] = {
 
 static double pass_of_row(const rer_run *run)
 {
-    return 2.8e-7 + 3.3e-9 * run->C;
+    return 3.2e-7 + 3.6e-9 * run->C;
 }
 
 /* Weights of a class's network. */
@@ -64,19 +65,40 @@ static double cost_of_pairs(const rer_run *run)
     return .5 * (double)run->N * (double)run->N * (6e-10 + 2e-11 * (double)run->D);
 }
 
-static double cost_of_detector(const rer_run *run)
+/* So much, and some of it early. */
+static void set_detecting(rer_pace *pace, double early, double rest)
 {
-    double N = (double)run->N, D = (double)run->D;
+    pace->cost[RER_PACE_DETECTING] = early + rest;
+    pace->early = early / (early + rest);
+}
+
+/* The fewer rows for each weight, the more passes, of at most 40; four of five folds have a row. */
+static double cost_of_passes(const rer_run *run)
+{
+    double N = (double)run->N, D = (double)run->D, C = run->C, passes = 7 * sqrt(C) * pow(100 * D / N, .25);
+    return fmin(42, passes) * 4 * N * (8e-8 + 4e-9 * C + 3e-11 * C * D);
+}
+
+/* Of SimiFeat's estimate a pass goes over the triples of labels that are seen. */
+static void set_detector(rer_pace *pace, const rer_run *run)
+{
+    double N = (double)run->N, D = (double)run->D, C = run->C;
     switch (run->options->detector) {
-    case RER_DETECT_CONFIDENT: /* four of five folds have the row; about 40 passes */
-        return 40 * 4 * N * run->C * (4e-9 + 4e-11 * D);
+    case RER_DETECT_CONFIDENT:
+        set_detecting(pace, 1.2e-8 * N * D, cost_of_passes(run));
+        break;
     case RER_DETECT_SIMIFEAT:
+        pace->cost[RER_PACE_CONSENSUS] = rer_consensus_usual_passes(run->C) * 6e-8 * fmin(C * C * C, 66 * N);
+        pace->cost[RER_PACE_VOTING] = 1.2e-5 * N;
+        /* fall through */
     case RER_DETECT_KNN:
-        return cost_of_pairs(run);
+        set_detecting(pace, 1.2e-5 * N, cost_of_pairs(run));
+        break;
     case RER_DETECT_ZEROSHOT:
-        return N * run->C * (4e-9 + 2e-11 * D);
+        set_detecting(pace, 0, N * C * (4e-9 + 2e-11 * D));
+        break;
     default:
-        return 0;
+        break;
     }
 }
 
@@ -88,22 +110,22 @@ static void set_fit(rer_pace *pace, const rer_run *run)
     pace->cost[RER_PACE_SUMS] = 4e-8 * D * D + N * (5e-8 + 1.8e-9 * D) + 1e-10 * N * N * span;
     pace->cost[RER_PACE_SCATTER] = 3e-8 * D * D + N * (1e-7 + 1e-11 * D * D + 3.3e-10 * run->C);
     pace->cost[RER_PACE_SHRINKAGE] = D * D * (1.5e-7 + 2e-10 * D) + choice * (8e-6 + run->C * (3e-8 + 4.2e-10 * D));
-    pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
-    pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
-    pace->cost[RER_PACE_SCORING] = N * scoring_of_row(run);
-    pace->cost[RER_PACE_JUDGING] = 1.5e-7 * N;
+    if (!run->options->ratios_only) {
+        pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
+        pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
+    }
 }
 
 /* What other models than means add. */
 static void add_fit(rer_pace *pace, const rer_run *run)
 {
-    double N = (double)run->N, D = (double)run->D;
+    double N = (double)run->N, D = (double)run->D, side = fmin(N / run->C, D), fits = run->options->folds + 1;
     switch (run->options->reconstructor) {
     case RER_PUBLISHED: /* all pairs of a class */
         pace->cost[RER_PACE_SCATTER] += 6e-10 * N * N / run->C * D;
         break;
     case RER_SUBSPACE:
-        pace->cost[RER_PACE_SUBSPACES] = 6e-10 * N * D * D;
+        pace->cost[RER_PACE_SUBSPACES] = fits * (N * D * (7e-9 + 2e-11 * (D + side)) + 3e-8 * run->C * side * side);
         break;
     case RER_AUTOENCODER:
         pace->cost[RER_PACE_SCATTER] += 4.7e-9 * N * network_of(run) * run->options->epochs;
@@ -113,20 +135,44 @@ static void add_fit(rer_pace *pace, const rer_run *run)
     }
 }
 
+/* A picture is decoded, made small and encoded; the first one tells their size. */
+static double cost_of_picture(const rer_images *images)
+{
+    rer_picture picture = {0};
+    rer_error ignored;
+    if (images->paths.count == 0 || rer_images_read(&picture, images, 0, (int64_t)DRAWN_SIDE, &ignored) != RER_OK)
+        return 0;
+    double longer = (double)rer_max(picture.height, picture.width), scale = fmin(1, DRAWN_SIDE / longer);
+    double pixels = (double)picture.height * (double)picture.width;
+    rer_picture_free(&picture);
+    return 5e-4 + pixels * (1e-8 + 6e-8 * scale * scale);
+}
+
 /* Some hundred pictures are drawn. */
 static double cost_of_writing(const rer_run *run)
 {
     double N = (double)run->N;
-    return .1 + 1.2e-6 * N + (run->data->images.paths.count > 0 ? 5e-3 * fmin(N, 600) : 0);
+    return .1 + 1.2e-6 * N + cost_of_picture(&run->data->images) * fmin(N, 600);
+}
+
+rer_pace rer_pace_of_scoring(const rer_run *run, bool writes)
+{
+    rer_pace pace = {.part = RER_PACE_SUMS};
+    pace.cost[RER_PACE_SCORING] = (double)run->N * scoring_of_row(run);
+    pace.cost[RER_PACE_JUDGING] = 1.5e-7 * (double)run->N;
+    if (writes)
+        pace.cost[RER_PACE_WRITING] = cost_of_writing(run);
+    return pace;
 }
 
 rer_pace rer_pace_of(const rer_run *run, bool looks_again, bool writes)
 {
     const rer_options *options = run->options;
     rer_look_size size = rer_look_foreseen(run);
-    rer_pace pace = {.part = RER_PACE_SUMS, .cost = {[RER_PACE_DETECTING] = cost_of_detector(run)}};
+    rer_pace pace = rer_pace_of_scoring(run, writes);
     set_fit(&pace, run);
     add_fit(&pace, run);
+    set_detector(&pace, run);
     if (looks_again) {
         pace.cost[RER_PACE_NEAR_ROWS] = 1; /* is not left out */
         rer_pace_know_look(&pace, run, &size);
@@ -135,21 +181,12 @@ rer_pace rer_pace_of(const rer_run *run, bool looks_again, bool writes)
         pace.cost[RER_PACE_COPIES] = 1.25 * cost_of_pairs(run);
     if (options->details || run->data->subsets.codes != NULL)
         pace.cost[RER_PACE_DETAILS] = 4e-6 * (double)run->N + 2 * pace.cost[RER_PACE_SCORING];
-    if (writes)
-        pace.cost[RER_PACE_WRITING] = cost_of_writing(run);
     return pace;
-}
-
-void rer_pace_enter(const rer_run *run, rer_pace_stage part)
-{
-    rer_pool_begin_part(run->pool);
-    if (run->pace != NULL)
-        run->pace->part = part;
 }
 
 static bool is_search(int stage)
 {
-    return stage == RER_PACE_SEARCH || stage == RER_PACE_WEIGHING;
+    return stage == RER_PACE_SEARCH || stage == RER_PACE_WEIGHING || stage == RER_PACE_CONSENSUS;
 }
 
 /* The stage that is under way, and *share of it that is done. */
@@ -175,6 +212,8 @@ double rer_pace_at(rer_pace *pace, double done)
 {
     double share, spent = 0, left = 0;
     rer_pace_stage stage = find_stage(&share, pace, done);
+    if (stage == RER_PACE_DETECTING) /* rows are copied, and most of what enters a list of neighbours does so early */
+        share = pace->early * pow(share, .2) + (1 - pace->early) * share;
     if (is_search((int)stage))
         pace->counted[stage] = -log(1 - fmin(share, WHOLE_SEARCH)) * pace->cost[stage];
     for (int i = 0; i < RER_PACE_STAGES; i++) {

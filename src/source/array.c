@@ -3,7 +3,7 @@
  * C order: one read of count rows. Fortran order: one read of count items for each column, then a
  * transpose. Both go through the caller's scratch, so that nothing is allocated while rows stream
  * and several threads may read at once. */
-#include "backend/backend.h"
+#include "backend/device.h"
 #include "source/formats.h"
 
 #include <unistd.h>
@@ -192,8 +192,31 @@ static int64_t data_bytes(const rer_array *array)
     return array->shape[0] * rer_array_row_bytes(array); /* checked when the array was opened */
 }
 
+static rer_status say_fetched(const rer_array *array, bool done, const char *why, rer_error *error)
+{
+    return done ? RER_OK
+                : rer_fail(error, RER_SYSTEM, "%s: cannot be read from card %d: %s", array->name, array->card, why);
+}
+
+static rer_status fetch(const rer_array *array, int64_t offset, int64_t bytes, void *out, rer_error *error)
+{
+    char why[RER_DEVICE_MESSAGE];
+    bool done = array->plugin->fetch(out, array->card, array->on_card + offset, bytes, why);
+    return say_fetched(array, done, why, error);
+}
+
+rer_status rer_array_fetch_rows(const rer_array *array, const int64_t *row, int64_t count, float *out, rer_error *error)
+{
+    char why[RER_DEVICE_MESSAGE];
+    bool done = array->plugin->fetch_rows(out, array->card, (const float *)(const void *)array->on_card,
+                                          array->shape[1], row, count, why);
+    return say_fetched(array, done, why, error);
+}
+
 rer_status rer_array_read(const rer_array *array, int64_t offset, int64_t bytes, void *out, rer_error *error)
 {
+    if (array->on_card != NULL)
+        return fetch(array, offset, bytes, out, error);
     rer_bytes all = {.data = array->data, .fd = array->fd, .offset = array->offset, .size = data_bytes(array)};
     return rer_bytes_read(&all, offset, bytes, out, array->name, error);
 }

@@ -1,4 +1,4 @@
-/* An array somewhere: in memory, or in a file at an offset. Every reader ends in one of these:
+/* An array somewhere: in memory, in a file at an offset, or on a card. Every reader ends in one of these:
  * formats that cannot be read in place (gz, csv, compressed members) are decoded once into
  * memory or, past RER_SPOOL_MAX bytes, into an unlinked temporary file. */
 #pragma once
@@ -15,10 +15,13 @@ typedef struct rer_array {
     bool big_endian, fortran;
     int32_t rank; /* 1 to RER_RANK_MAX */
     int64_t shape[RER_RANK_MAX];
-    const unsigned char *data; /* in memory, or NULL: then in the file */
-    unsigned char *owned;      /* freed on close */
-    int fd;                    /* -1 where in memory */
-    int64_t offset;            /* of the first item in the file */
+    const unsigned char *data;              /* in memory, or NULL: then in the file */
+    unsigned char *owned;                   /* freed on close */
+    int fd;                                 /* -1 where in memory */
+    int64_t offset;                         /* of the first item in the file */
+    const struct rer_device_plugin *plugin; /* who reads what lies on ... */
+    const unsigned char *on_card;           /* ... a card, and where; NULL: it does not */
+    int32_t card;
 } rer_array;
 
 /* Texts [count]: text i is bytes[offset[i]] up to its zero. */
@@ -37,9 +40,6 @@ rer_status rer_array_open(rer_array *array, const char *path, rer_error *error);
 bool rer_path_is_table(const char *path); /* .csv .tsv .txt, also with .gz */
 bool rer_path_ends(const char *path, const char *ending);
 
-/* An array over the caller's memory. */
-rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error);
-
 int64_t rer_array_columns(const rer_array *array); /* product of shape[1..]; 1 for rank 1 */
 int64_t rer_array_row_bytes(const rer_array *array);
 
@@ -49,7 +49,10 @@ rer_status rer_array_read(const rer_array *array, int64_t offset, int64_t bytes,
  * Numeric dtypes only. Safe to call from several threads. */
 rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, float *out, void *scratch,
                           rer_error *error);
-/* The same rows as they are stored, in C order and native byte order. */
+/* Rows [count] of an array on a card. */
+rer_status rer_array_fetch_rows(const rer_array *array, const int64_t *row, int64_t count, float *out,
+                                rer_error *error);
+/* Rows first..first+count-1 as they are stored, in C order and native byte order. */
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error);
 

@@ -126,6 +126,8 @@ static rer_status parse_all(rows *r, struct csv_parser *parser, char *chunk)
         status = r->status;
         if (status == RER_OK && parsed != (size_t)(count - skip))
             status = parse_failure(r, csv_error(parser));
+        if (status == RER_OK && r->handler->part != NULL)
+            status = r->handler->part(r->handler->context, (double)(at + count) / (double)bytes->size, r->error);
     }
     if (status == RER_OK && csv_fini(parser, on_cell, on_row, r) != 0)
         status = rer_fail(r->error, RER_BAD_INPUT, "%s: the quote that opens in line %lld is never closed",

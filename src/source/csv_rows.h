@@ -8,6 +8,7 @@
 typedef struct rer_csv_handler {
     rer_status (*cell)(void *context, int64_t line, int64_t column, const char *text, int64_t length, rer_error *error);
     rer_status (*row)(void *context, int64_t line, rer_error *error); /* all its cells were given */
+    rer_status (*part)(void *context, double done, rer_error *error); /* so much of all was read; or NULL */
     void *context;
 } rer_csv_handler;
 

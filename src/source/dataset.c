@@ -1,5 +1,6 @@
 /* A data set from memory, and what is attached to one: see dataset.h. open_files.c has those from files. */
 #include "source/dataset.h"
+#include "backend/device.h"
 #include "source/formats.h"
 #include "source/texts.h"
 
@@ -93,7 +94,8 @@ static rer_status open_raw(rer_array *array, const rer_view *view, int64_t *avai
     return RER_OK;
 }
 
-rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+/* An array over the caller's memory. */
+static rer_status wrap_array(rer_array *array, const rer_view *view, const char *name, rer_error *error)
 {
     int32_t size = view->dtype >= RER_F16 && view->dtype <= RER_UNICODE ? rer_dtype_size(view->dtype) : -1;
     if (size < 0 || (view->data == NULL && view->path == NULL) || view->rank < 1 || view->rank > RER_RANK_MAX)
@@ -120,12 +122,32 @@ rer_status rer_array_wrap(rer_array *array, const rer_view *view, const char *na
     return status;
 }
 
+static rer_status wrap_card_array(rer_array *array, const rer_view *view, const char *name, rer_error *error)
+{
+    char why[RER_DEVICE_MESSAGE];
+    if (view->data == NULL || view->dtype != RER_F32 || view->rank != 2)
+        return rer_fail(error, RER_BAD_USAGE, "%s: what lies on a card must be float32 [N, D]", name);
+    const rer_device_plugin *plugin = rer_device_find(why);
+    int32_t card = plugin != NULL ? plugin->card_of(view->data, why) : -1;
+    if (card < 0)
+        return rer_fail(error, RER_SYSTEM, "%s: cannot be read where it lies, on a card: %s; copy it to the host", name,
+                        why);
+    rer_status status = wrap_array(array, view, name, error);
+    if (status != RER_OK)
+        return status;
+    array->plugin = plugin;
+    array->on_card = array->data;
+    array->card = card;
+    array->data = NULL;
+    return RER_OK;
+}
+
 /* One value for each row of the data; replaces `labels` where all is well. */
 static rer_status copy_labels(rer_labels *labels, const rer_view *view, const char *what, int64_t N, rer_error *error)
 {
     rer_array array = {.fd = -1};
     rer_labels made = {0};
-    rer_status status = rer_array_wrap(&array, view, what, error);
+    rer_status status = wrap_array(&array, view, what, error);
     if (status == RER_OK)
         status = rer_labels_from_array(&made, &array, error);
     if (status == RER_OK && made.N != N)
@@ -198,7 +220,7 @@ rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_pr
 {
     rer_array wrapped = {.fd = -1};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&wrapped, pred_probs, "predicted probabilities", error);
+    rer_status status = wrap_array(&wrapped, pred_probs, "predicted probabilities", error);
     if (status == RER_OK)
         status = rer_dataset_check_probabilities(data, &wrapped, error);
     if (status != RER_OK) {
@@ -214,15 +236,17 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
 {
     rer_array array = {.fd = -1};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&array, embeddings, "class embeddings", error);
+    rer_status status = wrap_array(&array, embeddings, "class embeddings", error);
     if (status == RER_OK)
         status = rer_class_embeddings_take(data, &array, error);
     rer_array_close(&array);
     return status;
 }
 
-rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
-                            const rer_options *given, rer_error *error)
+typedef rer_status array_wrapper(rer_array *array, const rer_view *view, const char *name, rer_error *error);
+
+static rer_status wrap(rer_dataset **data, array_wrapper *wrapper, const rer_view *features, const rer_view *labels,
+                       const rer_options *given, rer_error *error)
 {
     rer_dataset *wrapped = NULL;
     rer_options options;
@@ -232,7 +256,7 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     if (status == RER_OK)
         status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
     if (status == RER_OK)
-        status = rer_array_wrap(&wrapped->features, features, "features", error);
+        status = wrapper(&wrapped->features, features, "features", error);
     if (status == RER_OK)
         status = rer_dataset_describe(wrapped, &options, error);
     if (status == RER_OK && labels != NULL)
@@ -244,6 +268,18 @@ rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const 
     wrapped->seconds_read = rer_now() - start;
     *data = wrapped;
     return RER_OK;
+}
+
+rer_status rer_dataset_wrap(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                            const rer_options *options, rer_error *error)
+{
+    return wrap(data, wrap_array, features, labels, options, error);
+}
+
+rer_status rer_dataset_wrap_card(rer_dataset **data, const rer_view *features, const rer_view *labels,
+                                 const rer_options *options, rer_error *error)
+{
+    return wrap(data, wrap_card_array, features, labels, options, error);
 }
 
 void rer_dataset_free(rer_dataset *data)
@@ -284,7 +320,7 @@ rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer
     rer_array array = {.fd = -1};
     rer_images opened = {.array = {.fd = -1}};
     rer_error_clear(error);
-    rer_status status = rer_array_wrap(&array, images, "images", error);
+    rer_status status = wrap_array(&array, images, "images", error);
     if (status == RER_OK)
         status = rer_images_take(&opened, &array, data->N, error);
     rer_array_close(&array);

@@ -71,6 +71,9 @@ bool rer_dataset_is_at_hand(const rer_dataset *data);
 /* Rows as float [count, D]: features as they are, or the descriptor of each picture. */
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error);
+/* The same of the rows row [count]; scratch for one of them. */
+rer_status rer_dataset_rows_pick(const rer_dataset *data, const int64_t *row, int64_t count, float *out, void *scratch,
+                                 rer_error *error);
 
 /* The same data with the features in memory as float [N, D], pictures described; `data` must stay. */
 rer_status rer_dataset_load(rer_dataset **loaded, const rer_dataset *data, rer_pool *pool, rer_error *error);

@@ -26,7 +26,8 @@ rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error)
  * its range becomes Inf); columns `left_out`, up to NULL, go nowhere. `columns` are the names of the header [D], none
  * without one. labels, columns, left_out: may be NULL. */
 rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *columns, const rer_input *input,
-                           const char *label_column, const char *const *left_out, rer_error *error);
+                           const char *label_column, const char *const *left_out, const rer_progress *progress,
+                           rer_error *error);
 /* One text a row of any input: see rer_texts_open. */
 rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_error *error);
 

@@ -154,7 +154,7 @@ static rer_status enter_member(rer_input *input, rer_error *error)
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error)
 {
     if (input->format == RER_TEXT)
-        return rer_input_table(array, NULL, NULL, input, NULL, NULL, error);
+        return rer_input_table(array, NULL, NULL, input, NULL, NULL, NULL, error);
     rer_array opened = {.fd = -1};
     rer_bytes data = RER_NO_BYTES;
     rer_status status = rer_copy_text(&opened.name, input->name, error);

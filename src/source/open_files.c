@@ -40,7 +40,7 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
                           files->features, column);
     if (status == RER_OK && input.format == RER_TEXT)
         status = rer_input_table(&data->features, column != NULL ? &labels : NULL, &data->columns, &input, column,
-                                 others, error);
+                                 others, files->progress, error);
     else if (status == RER_OK)
         status = rer_input_array(&data->features, &input, error);
     if (status == RER_OK && column != NULL)

@@ -54,6 +54,8 @@ bool rer_dataset_is_at_hand(const rer_dataset *data)
 {
     const rer_array *array = &data->features;
     int64_t memory = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    if (array->on_card != NULL)
+        return false;
     return array->data != NULL || (!array->fortran && data->N * rer_array_row_bytes(array) < memory / 2);
 }
 
@@ -77,5 +79,16 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
         status = rer_array_raw_rows(array, first, count, scratch, transposed, error);
     if (status == RER_OK)
         rer_hog_describe(&data->plan, pictures, count, out, transposed + rows);
+    return status;
+}
+
+rer_status rer_dataset_rows_pick(const rer_dataset *data, const int64_t *row, int64_t count, float *out, void *scratch,
+                                 rer_error *error)
+{
+    rer_status status = RER_OK;
+    if (data->features.on_card != NULL)
+        return rer_array_fetch_rows(&data->features, row, count, out, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++)
+        status = rer_dataset_rows_read(data, row[i], 1, out + i * data->D, scratch, error);
     return status;
 }

@@ -11,9 +11,10 @@
 
 typedef struct table {
     const rer_input *input;
-    const char *label_column;    /* as the user named it, or NULL */
-    const char *const *left_out; /* columns that are no features, up to NULL */
-    rer_texts_builder first;     /* cells of the first row */
+    const rer_progress *progress; /* may be NULL */
+    const char *label_column;     /* as the user named it, or NULL */
+    const char *const *left_out;  /* columns that are no features, up to NULL */
+    rer_texts_builder first;      /* cells of the first row */
     bool decided, has_header;
     bool counts_rows;      /* the first column has no name and counts 0, 1, 2...: an index, no feature */
     int64_t columns, rows; /* all columns; rows without the header */
@@ -190,12 +191,20 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
     return status == RER_OK ? end_row(t, error) : status;
 }
 
+static rer_status on_part(void *context, double done, rer_error *error)
+{
+    const rer_progress *progress = ((table *)context)->progress;
+    if (progress != NULL && progress->report != NULL && progress->report(progress->context, "reading", done))
+        return rer_fail(error, RER_CANCELLED, "stopped while reading");
+    return RER_OK;
+}
+
 /* ---- all --------------------------------------------------------------------------------- */
 
 /* strtod follows the locale, where 1.5 may be 1: the thread reads in "C" and then goes back. */
 static rer_status read_in_c_locale(table *t, rer_error *error)
 {
-    rer_csv_handler handler = {.cell = on_cell, .row = on_row, .context = t};
+    rer_csv_handler handler = {.cell = on_cell, .row = on_row, .part = on_part, .context = t};
     char delimiter = ',';
     rer_status status = rer_csv_numbers_delimiter(t->input, &delimiter, error);
     if (status != RER_OK)
@@ -260,9 +269,11 @@ static rer_status name_columns(rer_texts *columns, const table *t, rer_error *er
 }
 
 rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *columns, const rer_input *input,
-                           const char *label_column, const char *const *left_out, rer_error *error)
+                           const char *label_column, const char *const *left_out, const rer_progress *progress,
+                           rer_error *error)
 {
     table t = {.input = input,
+               .progress = progress,
                .label_column = labels != NULL ? label_column : NULL,
                .left_out = left_out,
                .numbers = RER_EMPTY_SPOOL};

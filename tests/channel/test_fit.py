@@ -84,14 +84,14 @@ class AgainstScipy(unittest.TestCase):
             self.assertAlmostEqual((problem(x + d)[0] - problem(x - d)[0]) / 2e-5, slope[j], delta=1e-4 * (1 + abs(slope[j])))
 
     def test_uniform(self):
-        for C, N in ((2, 800), (3, 1500), (10, 2000), (40, 2000)):
+        for C, N in ((2, 800), (3, 1000), (10, 1500), (40, 1500)):
             E, log_n, random = draw_evidence(N, C, C)
             truth = Channel(.4, .25, .001, .001, .15, np.zeros(C))
             self.check(E, truth.draw(E, log_n, random)[1], log_n)
 
     def test_every_kind_of_mistake(self):
         for seed in range(3):
-            E, log_n, random = draw_evidence(3000, 8, seed)
+            E, log_n, random = draw_evidence(2000, 8, seed)
             truth = Channel(.4, .1 + .1 * seed, .1, .05, .05, .3 * random.normal(size=8))
             self.check(E, truth.draw(E, log_n, random)[1], log_n)
 
@@ -109,10 +109,9 @@ class AgainstScipy(unittest.TestCase):
         self.check_flows(E, Channel(.5, .25, .001, .001, .001, np.zeros(2), {(0, 1): .15}), log_n, random)
 
     def test_one_way_from_one_class(self):
-        for N in (2000, 5000):
-            E, log_n, random = draw_evidence(N, 6, 4)
-            truth = Channel(.5, .25, .02, .02, .03, np.zeros(6), {(2, 4): .15})
-            self.check_flows(E, truth, log_n, random)
+        E, log_n, random = draw_evidence(2000, 6, 4)  # Recovery has more
+        truth = Channel(.5, .25, .02, .02, .03, np.zeros(6), {(2, 4): .15})
+        self.check_flows(E, truth, log_n, random)
 
     def test_one_way_far_apart(self):
         """A tenth of a class that was given to another pulls that one near: no row lies between the two, and it is no
@@ -204,16 +203,16 @@ class Recovery(unittest.TestCase):
         self.check(Channel(.4, .3, .2, .03, .03, np.zeros(6)), 20000, 6, 1, {"t": .1, "e": .4, "lambda": .6})
 
     def test_likeness(self):
-        self.check(Channel(.4, .25, .01, .2, .01, np.zeros(6)), 20000, 6, 2, {"t": .1, "v": .2})
+        self.check(Channel(.4, .25, .01, .2, .01, np.zeros(6)), 8000, 6, 2, {"t": .1, "v": .2})
 
     def test_uniform(self):
-        self.check(Channel(.6, .25, .01, .01, .2, .2 * np.arange(-3, 4)), 20000, 7, 3, {"t": .1})  # labels read so blurred that all classes look alike are as good as u
+        self.check(Channel(.6, .25, .01, .01, .2, .2 * np.arange(-3, 4)), 8000, 7, 3, {"t": .1})  # labels read so blurred that all classes look alike are as good as u
 
     def test_one_flow(self):
         self.check(Channel(.5, .25, .02, .02, .03, np.zeros(6), {(2, 4): .15}), 5000, 6, 4, {"t": .1, "flow": .2})
 
     def test_two_kinds_of_evidence(self):
-        self.check(Channel([.25, .15], .25, .1, .02, .05, np.zeros(5)), 12000, 5, 5, {"t": .1})
+        self.check(Channel([.25, .15], .25, .1, .02, .05, np.zeros(5)), 8000, 5, 5, {"t": .1})
 
 
 class Reference(unittest.TestCase):

@@ -61,6 +61,9 @@ class Bench(CliCase):
                     noisy = np.load(self.path("z.npy"))
                     self.rer("analyze", X, "z.npy", "--seed", "5", "--out", "one", "--quiet")
                     samples, summary, wrong = self.samples("one"), self.summary("one"), noisy != truth
+                    self.rer("analyze", X, "z.npy", "--seed", "5", "--out", "paper", "--quiet",
+                             "--threshold", "paper", "--probability", "density")
+                    by_paper = np.array([s["is_label_issue"] == "true" for s in self.samples("paper")])
                     score, chi = column(samples, "mistakenness"), column(samples, "rer")
                     flagged = np.array([s["is_label_issue"] == "true" for s in samples])
                     suggested = np.array([s["suggested_label"] for s in samples])
@@ -69,6 +72,8 @@ class Bench(CliCase):
                         ("rer", "f1"): sklearn_metrics.f1_score(wrong, flagged),
                         ("rer", "auroc"): sklearn_metrics.roc_auc_score(wrong, score),
                         ("chi", "auroc"): sklearn_metrics.roc_auc_score(wrong, chi),
+                        ("chi", "f1"): sklearn_metrics.f1_score(wrong, by_paper),
+                        ("chi", "noise_rate"): self.summary("paper")["noise_rate"],
                         ("rer", "average_precision"): sklearn_metrics.average_precision_score(wrong, score),
                         ("rer", "noise_rate"): summary["noise_rate"],
                         ("rer", "true_noise_rate"): wrong.mean() + (1 - wrong.mean()) * as_is,

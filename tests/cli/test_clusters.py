@@ -117,6 +117,14 @@ class Clusters(CliCase):
         self.assertFalse(os.path.exists(self.path("out")))
         self.assertIn("labels are missing", self.rer("analyze", x_path, code=2).err)
 
+    def test_words(self):
+        """Nobody has made a mistake: there are clusters, no classes and no wrong labels."""
+        X = blobs(n=400, k=4, sep=1.5)[0]
+        X[7] = 40
+        text = self.rer("analyze", self.save("X.npy", X), "--clusters", "4").out
+        self.assertIn("no cluster", text)
+        self.assertNotRegex(text, r"\b(class|classes|wrong|given)\b")
+
     def test_details_and_chi(self):
         X, y = blobs()
         labels = self.cluster(X, 5, "--details")

@@ -21,7 +21,7 @@ class Usage(CliCase):
         self.assertEqual(text.count("rer analyze"), 3)  # usage and two examples
 
     def test_top_level(self):
-        self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+ \(\w+, OpenBLAS \w+\)\n\Z")
+        self.assertRegex(self.rer("--version").out, r"\Arer \d+\.\d+\.\d+ \(\w+( and AMX)?, OpenBLAS \w+\)\n\Z")
         self.assertIn("rer analyze", self.rer("--help").out)
         bare = subprocess.run([COMMAND], capture_output=True, text=True)  # what it can do
         self.assertEqual((bare.stdout, bare.stderr), (self.rer("--help").out, ""))
@@ -38,7 +38,7 @@ class Usage(CliCase):
         vectors = "avx512" * wide + "vnni" * (wide and "avx512_vnni" in flags) or "avx2" * fast or "baseline"
         said = {**os.environ, "OPENBLAS_CORETYPE": ""}
         del said["OPENBLAS_CORETYPE"]
-        named = re.search(r"\((\w+), OpenBLAS (\w+)\)", self.rer("--version", env=said).out)
+        named = re.search(r"\((\w+)(?: and AMX)?, OpenBLAS (\w+)\)", self.rer("--version", env=said).out)
         self.assertEqual(named.group(1), vectors)
         if fast:
             self.assertEqual(named.group(2).lower(), "skylakex" if wide else "haswell")

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Some of everything, in four blocks: fewer than threads, and more. */
-static const made_settings mixture = {.N = 3200,
+/* Some of everything, in three blocks: fewer than threads, and more. */
+static const made_settings mixture = {.N = 2100,
                                       .D = 16,
                                       .C = 6,
                                       .separation = 1.2,

@@ -8,19 +8,40 @@ foreach(plugin plain_device old_device)
         set_property(TARGET ${plugin} APPEND PROPERTY ${what} $<TARGET_PROPERTY:rer_settings,INTERFACE_${what}>)
     endforeach()
     target_link_libraries(${plugin} PRIVATE m)
-    foreach(test analyses open out_of_memory)
+    foreach(test analyses in_place open out_of_memory)
         add_dependencies(test.device.${test} ${plugin})
     endforeach()
 endforeach()
 target_compile_definitions(test.device.open PRIVATE PLAIN_PLUGIN="$<TARGET_FILE:plain_device>"
                            OLD_PLUGIN="$<TARGET_FILE:old_device>")
 target_link_options(test.device.out_of_memory PRIVATE -Wl,--wrap=realloc,--wrap=posix_memalign,--wrap=strdup)
-set_tests_properties(device.analyses device.out_of_memory PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
+set_tests_properties(device.analyses device.in_place device.out_of_memory PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
 
 # On a card, with our own plug-in: make test-cuda.
 target_sources(test.device.operations PRIVATE device/plain_plugin.c)
 add_test(NAME device.cuda COMMAND test.device.analyses)
 add_test(NAME device.memcheck COMMAND compute-sanitizer --error-exitcode 9 $<TARGET_FILE:test.device.operations>)
+if(RER_WITH_CUDA) # the plug-in whose calls of CUDA fail where a test says
+    set(wrapped cublasCreate_v2 cublasGemmEx cublasSetStream_v2 cudaEventCreateWithFlags cudaEventRecord
+        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
+        cudaMemcpy cudaMemcpyAsync cudaMemsetAsync cudaSetDevice cudaStreamCreateWithFlags cudaStreamSynchronize
+        cudaStreamWaitEvent)
+    list(TRANSFORM wrapped PREPEND -Xlinker=--wrap=)
+    set(RER_CUDA_FAULTS ${CMAKE_CURRENT_BINARY_DIR}/librer_cuda_faults.so)
+    set(faults ${CMAKE_CURRENT_LIST_DIR}/faults)
+    add_custom_command(OUTPUT ${RER_CUDA_FAULTS} DEPENDS ${faults}.cu ${faults}.h rer_cuda ${RER_CUDA_PLUGIN} VERBATIM
+                       COMMAND ${RER_NVCC} ${RER_CUDA_FLAGS} -c ${faults}.cu -o ${RER_CUDA_FAULTS}.o
+                       COMMAND ${RER_NVCC} -shared -o ${RER_CUDA_FAULTS} ${RER_CUDA_OBJECTS} ${RER_CUDA_FAULTS}.o
+                               -lcublas ${wrapped})
+    add_custom_target(cuda_faults DEPENDS ${RER_CUDA_FAULTS})
+endif()
 set_tests_properties(device.analyses PROPERTIES LABELS once) # open and out_of_memory are enough for sanitizers
 set_tests_properties(device.operations device.cuda device.memcheck PROPERTIES LABELS "cuda;once"
                      ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_CARD=1")
+# That plug-in's memory is full of NaN at first: nothing is read before it was written.
+add_test(NAME device.poisoned COMMAND test.device.operations)
+set_tests_properties(device.faults device.poisoned PROPERTIES LABELS "cuda;once"
+                     ENVIRONMENT RER_CUDA_PLUGIN=${RER_CUDA_FAULTS})
+add_test(NAME device.tensors COMMAND ${CMAKE_CURRENT_LIST_DIR}/on_card.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+set_tests_properties(device.tensors PROPERTIES LABELS "cuda;once" SKIP_RETURN_CODE 77
+                     ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_COMMAND=$<TARGET_FILE:rer_command>")

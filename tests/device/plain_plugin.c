@@ -19,7 +19,7 @@ typedef struct plain_slot {
 typedef struct plain_device {
     rer_device_shape shape;
     plain_slot slot[RER_DEVICE_SLOTS];
-    rer_device_rows kept; /* x NULL: nothing is kept */
+    rer_device_rows kept; /* code NULL: nothing is kept */
     double *sum, *square, *mean, *scatter, *root, *u;
     double far, *work;
     rer_device_model model;
@@ -74,8 +74,13 @@ static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE
         device->slot[i].rows = make_rows(shape->rows, D);
         device->slot[i].reduced = zeroed(shape->rows, sizeof(rer_reduced_row));
     }
-    if (shape->memory == 0 || shape->memory >= shape->N * D * 4)
+    if (shape->x != NULL) { /* never written to */
+        device->kept = make_rows(shape->N, 0);
+        free(device->kept.x);
+        device->kept.x = (float *)(uintptr_t)shape->x;
+    } else if (shape->memory == 0 || shape->memory >= shape->N * D * 4) {
         device->kept = make_rows(shape->N, D);
+    }
     device->sum = zeroed(C * D, sizeof(double));
     device->square = zeroed(C * D, sizeof(double));
     device->mean = zeroed((C + 1) * D, sizeof(double));
@@ -93,6 +98,8 @@ static void close_plain(void *handle)
         free_rows(&device->slot[i].rows);
         free(device->slot[i].reduced);
     }
+    if (device->shape.x != NULL)
+        device->kept.x = NULL;
     free_rows(&device->kept);
     double *made[] = {device->sum,  device->square, device->mean, device->scatter,
                       device->root, device->u,      device->work};
@@ -115,12 +122,55 @@ static const char *failure_of(void *handle)
 
 static bool keeps_rows(void *handle)
 {
-    return ((plain_device *)handle)->kept.x != NULL;
+    return ((plain_device *)handle)->kept.code != NULL;
 }
 
 static rer_device_rows slot_of(void *handle, int slot)
 {
-    return ((plain_device *)handle)->slot[slot].rows;
+    const plain_device *device = handle;
+    rer_device_rows rows = device->slot[slot].rows;
+    if (device->shape.x != NULL)
+        rows.x = NULL;
+    return rows;
+}
+
+/* RER_PLAIN_DEVICE=elsewhere: what is asked for lies on no card; =torn: nothing can be copied from it. */
+static int32_t card_of(const void *memory, char message[RER_DEVICE_MESSAGE])
+{
+    (void)memory;
+    if (is_asked("elsewhere"))
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "it lies on no card");
+    return is_asked("elsewhere") ? -1 : 0;
+}
+
+static bool fetch(void *out, int32_t card, const void *from, int64_t bytes, char message[RER_DEVICE_MESSAGE])
+{
+    (void)card;
+    if (is_asked("torn"))
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "it fell off the bus");
+    else
+        memcpy(out, from, (size_t)bytes);
+    return !is_asked("torn");
+}
+
+static bool fetch_rows(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE])
+{
+    bool done = true;
+    for (int64_t i = 0; done && i < count; i++)
+        done = fetch(out + i * D, card, from + row[i] * D, D * (int64_t)sizeof(float), message);
+    return done;
+}
+
+static void measure(void *handle, int64_t first, int64_t count, double *square)
+{
+    const plain_device *device = handle;
+    int64_t D = device->shape.D;
+    for (int64_t i = 0; i < count; i++) {
+        square[i] = 0;
+        for (int64_t j = 0; j < D; j++)
+            square[i] += (double)device->shape.x[(first + i) * D + j] * (double)device->shape.x[(first + i) * D + j];
+    }
 }
 
 static void load(void *handle, int which, int64_t first, int64_t count, bool kept)
@@ -131,13 +181,15 @@ static void load(void *handle, int which, int64_t first, int64_t count, bool kep
     slot->now = slot->rows;
     slot->first = first;
     slot->count = count;
-    if (device->kept.x != NULL) {
+    if (device->kept.code != NULL) {
         slot->now =
             (rer_device_rows){device->kept.x + first * D, device->kept.scale + first, device->kept.code + first};
         if (!kept) {
-            memcpy(slot->now.x, slot->rows.x, (size_t)(count * D) * sizeof(float));
             memcpy(slot->now.scale, slot->rows.scale, (size_t)count * sizeof(double));
             memcpy(slot->now.code, slot->rows.code, (size_t)count * sizeof(int32_t));
+        }
+        if (!kept && device->shape.x == NULL) {
+            memcpy(slot->now.x, slot->rows.x, (size_t)(count * D) * sizeof(float));
             /* what was in the slot is gone, as if another stretch had taken its place */
             memset(slot->rows.x, 0xff, (size_t)(count * D) * sizeof(float));
         }
@@ -513,12 +565,16 @@ const rer_device_plugin *rer_device_load(void)
     static const rer_device_plugin plugin = {
         .interface = RER_DEVICE_INTERFACE,
         .version = PLAIN_VERSION,
+        .card_of = card_of,
+        .fetch = fetch,
+        .fetch_rows = fetch_rows,
         .open = open_plain,
         .close = close_plain,
         .name = name_of,
         .failure = failure_of,
         .keeps_rows = keeps_rows,
         .slot = slot_of,
+        .measure = measure,
         .load = load,
         .sums_begin = sums_begin,
         .sums_add = sums_add,

@@ -202,7 +202,7 @@ class AgainstSvd(unittest.TestCase):
         X, y = make_data(n=9000, d=6, classes=2500, seed=9, small=False)
         y = np.where(y >= 0, np.unique(y, return_inverse=True)[1] - 1, -1)
         self.save(X, y)
-        E, _ = self.analyze("--rank", 5, "--shrinkage", .1)
+        E, _ = self.analyze("--rank", 5, "--shrinkage", .1, "--probability", "density")
         some = np.r_[0:40, len(y) - 12:len(y)]
         self.near(E[:, some], errors_of_some(X, y, self.order(), 5, some), "many classes")
 
@@ -258,7 +258,7 @@ class AgainstSvd(unittest.TestCase):
         apart, every small rank is as likely to the 6th digit: the mean has to do. A search for the best
         temperature may end on another top, up to 5e-4 away in these data."""
         ranks, slack = (0, 1, 2, 4, 8, 16), 5e-4
-        for apart, seeds, found_among in ((1, range(14, 20), {0}), (.3, (14, 15, 16), {2, 4})):
+        for apart, seeds, found_among in ((1, (14, 15, 16), {0}), (.3, (14, 15), {2, 4})):
             for seed in seeds:
                 X, y = make_data(n=900, d=24, seed=seed, unlabelled=0, small=False, apart=apart)
                 self.save(X, y)

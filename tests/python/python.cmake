@@ -10,7 +10,7 @@ if(NOT RER_SANITIZE)
         add_test(NAME ${name} COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -rs -p no:cacheprovider
                                       -m "not slow" ${path})
         set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED python_package LABELS once ENVIRONMENT
-            "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR}")
+            "RER_COMMAND=$<TARGET_FILE:rer_command>;RER_SOURCE=${PROJECT_SOURCE_DIR};RER_PLAIN_PLUGIN=$<TARGET_FILE:plain_device>")
     endforeach()
     add_test(NAME python.slow COMMAND ${RER_PACKAGE_VENV}/bin/python -B -m pytest -q -rs -p no:cacheprovider -m slow
                                       ${CMAKE_CURRENT_LIST_DIR})

@@ -4,9 +4,14 @@ by scipy: nothing of how the C code searches.
 Letters as there: evidence E_j [N, C], labels y [N], log_n [C]; t_j, lambda, e, v, u, beta [C], A [C true, C seen]."""
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit, softmax
+from scipy.special import expit, logit
 
 FEW, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 1e-5, .01, 4, 5000
+
+
+def softmax(z):
+    p = np.exp(z - z.max(1, keepdims=True))
+    return p / p.sum(1, keepdims=True)
 
 
 class Channel:
@@ -38,7 +43,7 @@ class Channel:
     def parts(self, E, y, log_n, edge=None):
         """(z, p, b, 1 - p, G, sum_k p_k A_kc, A_kc [N, C], q)"""
         i, z = np.arange(len(y)), self.scores(E, log_n, edge)
-        p, b = softmax(z, axis=1), softmax(self.lam * z, axis=1)
+        p, b = softmax(z), softmax(self.lam * z)
         without, top = 1 - p, p.argmax(1)
         others = p.copy()
         others[i, top] = 0
@@ -62,11 +67,11 @@ class Channel:
         """(true classes, labels): each row's class from its posterior, its label in one of the ways."""
         z = self.scores(E, log_n)
         pick = lambda P: (P.cumsum(1) < random.random((len(P), 1)) * P.sum(1, keepdims=True)).sum(1)
-        p = softmax(z, axis=1)
+        p = softmax(z)
         truth = pick(p)
         others = p.copy()
         others[np.arange(len(p)), truth] = 0
-        ways = pick(softmax(self.lam * z, axis=1)), pick(others), pick(self.rates()[truth])
+        ways = pick(softmax(self.lam * z)), pick(others), pick(self.rates()[truth])
         blurred, alike = random.random(len(p)) < self.e, random.random(len(p)) < self.v
         return truth, np.where(blurred, ways[0], np.where(alike, ways[1], ways[2]))
 
@@ -173,7 +178,7 @@ def find_flows(E, y, log_n):
     """Pairs (true, seen) that may be flows: at a sharp posterior, rates far above those of the other classes."""
     C = len(log_n)
     z = log_n - 5 * Problem([E], y, log_n).unit() * E
-    p = softmax(z, axis=1)
+    p = softmax(z)
     seen = np.array([p[y == c].sum(0) for c in range(C)]).T  # [true, seen]
     rate = seen / np.maximum(p.sum(0), 1)[:, None]
     np.fill_diagonal(rate, 0)

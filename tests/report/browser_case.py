@@ -19,7 +19,9 @@ SHOTS = pathlib.Path(os.environ.get("RER_SHOTS", "shots"))
 
 
 def browser_path():
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    """The one that never has a window takes a third of the others' time."""
+    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
 
 
 class BrowserCase(unittest.TestCase):
@@ -79,11 +81,12 @@ class BrowserCase(unittest.TestCase):
         self.assertEqual(page.evaluate(FAINT_TEXTS), [])
 
     def assert_accessible(self, page):
-        """axe-core finds nothing in either theme; the second one changes colours alone."""
-        for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
-            page.emulate_media(color_scheme=scheme)
-            found = Axe().run(page, options={"resultTypes": ["violations"], **rules}).response["violations"]
-            self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [], scheme)
+        """axe-core finds nothing; the dark theme changes colours alone."""
+        page.emulate_media(color_scheme="light")
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        self.assertEqual([(each["id"], each["nodes"][0]["html"][:200]) for each in found], [])
+        page.emulate_media(color_scheme="dark")
+        self.assert_readable(page)
 
     def assert_fits(self, page, what=None):
         """Nothing is wider than the window."""
@@ -157,7 +160,7 @@ FAINT_TEXTS = """() => {
 
 def main():
     if browser_path() is None:
-        print("Skipped: there is no Chromium (Debian's package chromium).")
+        print("Skipped: there is no Chromium (Debian's package chromium-headless-shell).")
         sys.exit(SKIPPED)
     SHOTS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="rer-browser.") as folder, sync_playwright() as playwright:

@@ -37,6 +37,16 @@ class Classes(ReportCase):
         self.assertGreater(min(above, beside), 50)
         self.assertIn("Rows: the given label. Columns: the nearest class.", page.inner_text("#confused-lead"))
 
+    def test_clusters(self):
+        """What --clusters has made are clusters wherever they are named, and nobody's wrong labels."""
+        X, _ = clusters(n=400, classes=4, spread=2)
+        np.save(self.folder / "X.npy", X)
+        self.rer("analyze", "X.npy", "--clusters", "4", "--out", "out", "--quiet")
+        page = self.open(self.folder / "out" / "report.html")
+        shown = page.inner_text("main") if page.query_selector("main") else page.inner_text("body")
+        self.assertIn("Find a cluster", shown)
+        self.assertNotRegex(shown.split("How to repeat this")[0], r"(?i)find a class|wrong label|label report")
+
     def test_matrix_by_keyboard(self):
         X, y = clusters(n=900, classes=60, planted=60, spread=2)
         path = self.analyze(X, y)

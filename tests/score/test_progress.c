@@ -32,7 +32,7 @@ static bool note_moment(void *context, const char *stage, double done)
     return false;
 }
 
-static void check_shape(const made_settings *settings)
+static void check_shape(const made_settings *settings, const char *option, const char *value)
 {
     made_data made = made_data_make(settings);
     rer_dataset *data = made_data_wrap(&made);
@@ -42,6 +42,8 @@ static void check_shape(const made_settings *settings)
     moments noted = {.count = 0};
     rer_progress progress = {.report = note_moment, .context = &noted};
     options.threads = 1;
+    if (option != NULL)
+        assert_int_equal(rer_options_set(&options, option, value, &error), RER_OK);
     double start = processor_seconds();
     assert_int_equal(rer_analyze(&result, data, &options, NULL, &progress, &error), RER_OK);
     double all = processor_seconds() - start;
@@ -74,11 +76,28 @@ static void what_is_left_is_foreseen(void **state)
         {.N = 12000, .D = 512, .C = 10, .separation = .3, .mislabelled = 1001, .seed = 5},
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        check_shape(&shapes[i]);
+        check_shape(&shapes[i], NULL, NULL);
+}
+
+/* Other models and detectors, with their own stages. */
+static void of_others_too(void **state)
+{
+    (void)state;
+    const struct {
+        const char *option, *value;
+        made_settings shape;
+    } others[] = {
+        {"reconstructor", "subspace", {.N = 8000, .D = 384, .C = 10, .separation = .3, .mislabelled = 501, .seed = 6}},
+        {"detector", "confident", {.N = 20000, .D = 128, .C = 20, .separation = .3, .mislabelled = 1001, .seed = 7}},
+        {"detector", "simifeat", {.N = 15000, .D = 64, .C = 40, .separation = .5, .mislabelled = 1001, .seed = 8}},
+        {"detector", "knn", {.N = 25000, .D = 64, .C = 10, .separation = .5, .mislabelled = 1001, .seed = 9}},
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        check_shape(&others[i].shape, others[i].option, others[i].value);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_left_is_foreseen)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_left_is_foreseen), cmocka_unit_test(of_others_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

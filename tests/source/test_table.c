@@ -188,13 +188,50 @@ static void test_bad_columns_of_texts(void **state)
     assert_null(texts.bytes);
 }
 
+typedef struct told {
+    double done;
+    int reports, stop_at;
+} told;
+
+static bool tell(void *context, const char *stage, double done)
+{
+    told *t = context;
+    assert_string_equal(stage, "reading");
+    assert_true(done > t->done && done <= 1);
+    t->done = done;
+    return ++t->reports == t->stop_at;
+}
+
+/* By bytes: it rises to 1, and who is told can stop it. */
+static void test_progress(void **state)
+{
+    (void)state;
+    const char *path = "long.csv";
+    told seen = {.stop_at = 0}, stops = {.stop_at = 2};
+    rer_progress progress = {.report = tell, .context = &seen}, stopping = {.report = tell, .context = &stops};
+    rer_files files = {.size = sizeof files, .features = path, .progress = &progress};
+    rer_dataset *data = NULL;
+    rer_error error = {0};
+    FILE *file = fopen(path, "w");
+    for (int i = 0; i < 40000; i++)
+        fprintf(file, "%d,%d.5\n", i, i);
+    fclose(file);
+    assert_int_equal(rer_dataset_open(&data, &files, NULL, &error), RER_OK);
+    assert_true(seen.reports > 3 && seen.done == 1);
+    rer_dataset_free(data);
+    files.progress = &stopping;
+    data = NULL;
+    assert_int_equal(rer_dataset_open(&data, &files, NULL, &error), RER_CANCELLED);
+    assert_true(data == NULL && stops.reports == 2);
+    remove(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_headers),          FILES_TEST(test_separators_and_line_ends),
-        FILES_TEST(test_numbers),          FILES_TEST(test_label_column),
-        FILES_TEST(test_many_rows),        FILES_TEST(test_bad_tables),
-        FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
+        FILES_TEST(test_headers),    FILES_TEST(test_progress),         FILES_TEST(test_separators_and_line_ends),
+        FILES_TEST(test_numbers),    FILES_TEST(test_label_column),     FILES_TEST(test_many_rows),
+        FILES_TEST(test_bad_tables), FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

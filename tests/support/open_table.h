@@ -11,7 +11,7 @@ static inline rer_status open_table(rer_array *array, rer_texts *labels, const c
     if (status == RER_OK && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is no table", path);
     if (status == RER_OK)
-        status = rer_input_table(array, labels, NULL, &input, label_column, NULL, error);
+        status = rer_input_table(array, labels, NULL, &input, label_column, NULL, NULL, error);
     rer_input_close(&input);
     return status;
 }

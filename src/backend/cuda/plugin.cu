@@ -8,6 +8,9 @@
 #include <cstring>
 #include <unistd.h>
 
+#define THREADS 128
+#define WARP 32
+
 void fail(Card *card, const char *what, const char *why)
 {
     if (is_well(card))
@@ -49,22 +52,27 @@ template <typename T> static void pin(Card *card, T **where, int64_t count)
     *where = (T *)made;
 }
 
+/* Rows that lie on the card already stay where they are; nothing writes to them. */
 static void take_rows(Card *card, Rows *rows, int64_t count)
 {
-    take(card, &rows->x, count * card->shape.D);
+    rows->x = const_cast<float *>(card->shape.x);
+    if (card->shape.x == NULL)
+        take(card, &rows->x, count * card->shape.D);
     take(card, &rows->scale, count);
     take(card, &rows->code, count);
 }
 
 static int64_t row_bytes(const Card *card)
 {
-    return card->shape.D * (int64_t)sizeof(float) + (int64_t)(sizeof(double) + sizeof(int32_t));
+    int64_t x = card->shape.x == NULL ? card->shape.D * (int64_t)sizeof(float) : 0;
+    return x + (int64_t)(sizeof(double) + sizeof(int32_t));
 }
 
 static void take_slot(Card *card, Slot *slot)
 {
     const rer_device_shape *shape = &card->shape;
-    pin(card, &slot->host.x, shape->rows * shape->D);
+    if (shape->x == NULL)
+        pin(card, &slot->host.x, shape->rows * shape->D);
     pin(card, &slot->host.scale, shape->rows);
     pin(card, &slot->host.code, shape->rows);
     pin(card, &slot->order, shape->rows);
@@ -126,7 +134,10 @@ static void take_data(Card *card, int64_t free_before)
         take_rows(card, &card->kept, card->shape.N);
         return;
     }
-    if (cap > 0 && stages > room) {
+    if (card->shape.x != NULL) {
+        fail(card, "rows on the card", "there is no room for their factors and classes");
+        card->no_room = true;
+    } else if (cap > 0 && stages > room) {
         char why[100];
         (void)snprintf(why, sizeof why, "%lld bytes are the least that it needs", (long long)(used + stages));
         fail(card, "--device-memory", why);
@@ -144,11 +155,11 @@ static int parts_of(const cudaDeviceProp *properties)
     return properties->minor == 0 && properties->major >= 8 ? SPLIT_PARTS : 1;
 }
 
-static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
+/* Whether this process may use a card: none that was forked by one that has. */
+static bool is_first_process(char message[RER_DEVICE_MESSAGE])
 {
     static std::atomic<pid_t> first(0); /* process that asked */
     pid_t none = 0, self = getpid();
-    int count = 0;
     if (!first.compare_exchange_strong(none, self) && none != self) {
         (void)snprintf(
             message, RER_DEVICE_MESSAGE,
@@ -157,6 +168,14 @@ static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
             (int)none);
         return false;
     }
+    return true;
+}
+
+static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
+{
+    int count = 0;
+    if (!is_first_process(message))
+        return false;
     cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess || count == 0) {
         (void)snprintf(message, RER_DEVICE_MESSAGE, "no card can be used: %s",
@@ -203,6 +222,11 @@ static void make_products_ready(Card card)
     CHECK(&card, cudaMemsetAsync(card.operand, 0, (size_t)(rows * each) * sizeof(float), card.out));
     CHECK(&card, cudaMemsetAsync(card.root, 0, (size_t)(width * each) * sizeof(float), card.out));
     CHECK(&card, cudaMemsetAsync(card.u_operand, 0, (size_t)(C * each) * sizeof(float), card.out));
+    /* What products fill: initcheck does not see all of cuBLAS's own stores. */
+    CHECK(&card, cudaMemsetAsync(card.batches, 0, (size_t)(rows / PRODUCT_ROWS * width * 2 * width) * sizeof(float),
+                                 card.out));
+    CHECK(&card, cudaMemsetAsync(card.t, 0, (size_t)(rows * width) * sizeof(float), card.out));
+    CHECK(&card, cudaMemsetAsync(card.h, 0, (size_t)(rows * C) * sizeof(float), card.out));
     multiply_batches(&card, (int)(rows / PRODUCT_ROWS));
     multiply(&card, card.t, width, card.operand, card.root, rows, width);
     multiply(&card, card.h, C, card.operand, card.u_operand, rows, C);
@@ -329,7 +353,8 @@ static void copy_in(Card *card, const Slot *slot)
 {
     size_t count = (size_t)slot->count, D = (size_t)card->shape.D;
     const rer_device_rows *from = &slot->host;
-    CHECK(card, cudaMemcpyAsync(slot->rows.x, from->x, count * D * sizeof(float), cudaMemcpyDefault, card->in));
+    if (from->x != NULL)
+        CHECK(card, cudaMemcpyAsync(slot->rows.x, from->x, count * D * sizeof(float), cudaMemcpyDefault, card->in));
     CHECK(card, cudaMemcpyAsync(slot->rows.scale, from->scale, count * sizeof(double), cudaMemcpyDefault, card->in));
     CHECK(card, cudaMemcpyAsync(slot->rows.code, from->code, count * sizeof(int32_t), cudaMemcpyDefault, card->in));
 }
@@ -353,11 +378,148 @@ static void load(void *device, int which, int64_t first, int64_t count, bool kep
     CHECK(card, cudaStreamWaitEvent(card->compute, slot->copied, 0));
 }
 
+static __global__ void measure_rows(double *square, const float *x, int64_t count, int64_t D)
+{
+    int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    double sum = 0;
+    if (i >= count)
+        return;
+    for (int64_t j = threadIdx.x % WARP; j < D; j += WARP)
+        sum += (double)x[i * D + j] * (double)x[i * D + j];
+    sum = sum_of_warp(sum);
+    if (threadIdx.x % WARP == 0)
+        square[i] = sum;
+}
+
+static void measure(void *device, int64_t first, int64_t count, double *square)
+{
+    Card *card = (Card *)device;
+    double *squares = card->kept.scale + first; /* their place until the factors come */
+    if (!is_well(card))
+        return;
+    measure_rows<<<blocks_for(count, THREADS / WARP), THREADS, 0, card->in>>>(
+        squares, card->shape.x + first * card->shape.D, count, card->shape.D);
+    LAUNCHED(card);
+    CHECK(card, cudaMemcpyAsync(square, squares, (size_t)count * sizeof *square, cudaMemcpyDefault, card->in));
+    CHECK(card, cudaStreamSynchronize(card->in));
+}
+
+/* ---- rows of others ---------------------------------------------------------------------- */
+
+/* For the moment, another card is the caller's own. */
+struct OnCard {
+    int before = 0;
+    cudaError_t result;
+    explicit OnCard(int32_t card)
+    {
+        result = cudaGetDevice(&before);
+        if (result == cudaSuccess)
+            result = cudaSetDevice(card);
+    }
+    ~OnCard()
+    {
+        (void)cudaSetDevice(before);
+    }
+};
+
+static bool is_done(cudaError_t result, char message[RER_DEVICE_MESSAGE])
+{
+    if (result == cudaSuccess)
+        return true;
+    (void)snprintf(message, RER_DEVICE_MESSAGE, "%s", cudaGetErrorString(result));
+    (void)cudaGetLastError();
+    return false;
+}
+
+static int32_t card_of(const void *memory, char message[RER_DEVICE_MESSAGE])
+{
+    cudaPointerAttributes found;
+    if (!is_first_process(message) || !is_done(cudaPointerGetAttributes(&found, memory), message))
+        return -1;
+    if (found.type != cudaMemoryTypeDevice && found.type != cudaMemoryTypeManaged) {
+        (void)snprintf(message, RER_DEVICE_MESSAGE, "it lies on no card");
+        return -1;
+    }
+    OnCard here(found.device); /* who made it has ordered that before the default stream */
+    if (here.result == cudaSuccess)
+        here.result = cudaStreamSynchronize(cudaStreamLegacy);
+    return is_done(here.result, message) ? found.device : -1;
+}
+
+static bool fetch(void *out, int32_t card, const void *from, int64_t bytes, char message[RER_DEVICE_MESSAGE])
+{
+    if (!is_first_process(message))
+        return false;
+    OnCard here(card);
+    if (here.result == cudaSuccess)
+        here.result = cudaMemcpy(out, from, (size_t)bytes, cudaMemcpyDeviceToHost);
+    return is_done(here.result, message);
+}
+
+/* A block a row. */
+static __global__ void gather(float *out, const float *from, const int64_t *row, int64_t D)
+{
+    for (int64_t j = threadIdx.x; j < D; j += THREADS)
+        out[blockIdx.x * D + j] = from[row[blockIdx.x] * D + j];
+}
+
+static bool fetch_rows(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
+                       char message[RER_DEVICE_MESSAGE])
+{
+    if (!is_first_process(message))
+        return false;
+    OnCard here(card);
+    size_t listed = (size_t)count * sizeof *row, bytes = (size_t)(count * D) * sizeof *out;
+    void *room = NULL; /* the list, then the rows */
+    cudaStream_t stream = cudaStreamPerThread;
+    cudaError_t result = here.result;
+    if (result == cudaSuccess)
+        result = cudaMallocAsync(&room, listed + bytes, stream);
+    if (result == cudaSuccess)
+        result = cudaMemcpyAsync(room, row, listed, cudaMemcpyHostToDevice, stream);
+    float *rows = (float *)((char *)room + listed);
+    if (result == cudaSuccess && count > 0) {
+        gather<<<(unsigned)count, THREADS, 0, stream>>>(rows, from, (const int64_t *)room, D);
+        result = cudaGetLastError();
+    }
+    if (result == cudaSuccess)
+        result = cudaMemcpyAsync(out, rows, bytes, cudaMemcpyDeviceToHost, stream);
+    if (room != NULL)
+        (void)cudaFreeAsync(room, stream);
+    if (result == cudaSuccess)
+        result = cudaStreamSynchronize(stream);
+    return is_done(result, message);
+}
+
 static const rer_device_plugin plugin = {
-    RER_DEVICE_INTERFACE, RER_VERSION,    open_card,   close_card,      name_of,        failure_of,
-    keeps_rows,           slot_of,        load,        sums_begin,      sums_add,       sums_end,
-    scatter_begin,        scatter_add,    scatter_end, score_begin,     score_add,      score_rows,
-    takes_networks,       train_networks, near_rows,   neighbors_begin, neighbors_find, neighbors_end,
+    RER_DEVICE_INTERFACE,
+    RER_VERSION,
+    card_of,
+    fetch,
+    fetch_rows,
+    open_card,
+    close_card,
+    name_of,
+    failure_of,
+    keeps_rows,
+    slot_of,
+    measure,
+    load,
+    sums_begin,
+    sums_add,
+    sums_end,
+    scatter_begin,
+    scatter_add,
+    scatter_end,
+    score_begin,
+    score_add,
+    score_rows,
+    takes_networks,
+    train_networks,
+    near_rows,
+    neighbors_begin,
+    neighbors_find,
+    neighbors_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)

@@ -125,6 +125,7 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
     if (contestant->as_in_paper) {
         options.threshold = RER_PAPER;
         options.probability = RER_DENSITY;
+        options.ratios_only = true;
     }
     rer_status status = rer_analyze(&result, labelled, &options, NULL, progress, error);
     if (status == RER_OK)

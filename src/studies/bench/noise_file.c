@@ -29,8 +29,10 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     return status;
 }
 
-rer_status rer_noise_other_labels(int32_t *target, const rer_labels *labels, const char *path, const char *column,
-                                  rer_error *error)
+/* target [N]: the labels of the file `path` as classes of `labels`, whose N rows it must have. A label
+ * that `labels` does not have is an error. */
+static rer_status other_labels(int32_t *target, const rer_labels *labels, const char *path, const char *column,
+                               rer_error *error)
 {
     rer_label_file other = {.array = {.fd = -1}};
     rer_status status = rer_label_file_open(&other, path, column, labels->N, error);
@@ -52,7 +54,7 @@ rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, cons
         return status;
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to compare %s with", data->features.name, path);
-    return rer_noise_other_labels(codes, &data->labels, path, NULL, error);
+    return other_labels(codes, &data->labels, path, NULL, error);
 }
 
 /* ---- the whole --------------------------------------------------------------------------- */
@@ -117,7 +119,7 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
     if (status == RER_OK)
         status = rer_allocate(&noisy, file.labels.N, sizeof *noisy, "labels", error);
     if (status == RER_OK && options->noise_type == RER_NOISE_HUMAN)
-        status = rer_noise_other_labels(target, &file.labels, human, NULL, error);
+        status = other_labels(target, &file.labels, human, NULL, error);
     if (status == RER_OK && options->noise_type == RER_NOISE_CONFIDENCE)
         status = rer_noise_likely_of_file(target, files->features, file.labels.codes, file.labels.N, options, progress,
                                           error);

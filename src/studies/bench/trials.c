@@ -243,9 +243,11 @@ static rer_status run_trial(trial_room *room, rer_cell *cell, int trial, rer_err
 
 /* ---- all trials -------------------------------------------------------------------------- */
 
-/* Before anything has run. */
+/* Before anything has run, where somebody listens. */
 static rer_status announce_guess(trial_room *room, rer_error *error)
 {
+    if (room->whole.outer == NULL)
+        return RER_OK;
     char what[40];
     double seconds = 0;
     rer_status status = rer_bench_guess(&seconds, room->bench, room->detection->run.pool, error);

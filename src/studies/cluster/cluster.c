@@ -420,6 +420,12 @@ static rer_status move_all(lloyd_pass *pass, bool *emptied, rer_error *error)
     return RER_OK;
 }
 
+/* By the steps that there may be, or by how few rows still change their cluster. */
+static double share_done(int steps, int64_t changed, int64_t rows)
+{
+    return fmax((double)steps / STEPS_MOST, 1 - log((double)rer_max(1, changed)) / log((double)rows));
+}
+
 static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *error)
 {
     int64_t K = cluster->K, D = cluster->run.D;
@@ -427,13 +433,14 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
     const rer_room rooms[] = {RER_ROOM(pass.norm, K), RER_ROOM(pass.sum, K * D), RER_ROOM(pass.size, K)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "clusters", error);
     bool moves = true, emptied = false;
+    double done = 0;
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_lloyd(cluster, &measure);
     for (int step = 0; status == RER_OK && moves; step++) {
         rer_job job = {
             .stage = "clustering",
-            .from = .4 + .6 * step / STEPS_MOST,
-            .to = .4 + .6 * (step + 1) / STEPS_MOST,
+            .from = .4 + .6 * done,
+            .to = .4 + .6 * fmin(1, done + 1. / STEPS_MOST),
             .items = rer_run_blocks(&cluster->run),
             .scratch = measure.used,
             .work = assign_block,
@@ -449,6 +456,7 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
         status = rer_pool_run(cluster->run.pool, &job, error);
         if (status == RER_OK)
             status = move_all(&pass, &emptied, error);
+        done = share_done(step + 1, pass.changed, cluster->run.N);
         moves = (pass.changed > 0 || emptied) && step + 1 < STEPS_MOST;
     }
     *inertia = pass.inertia;

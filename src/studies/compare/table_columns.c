@@ -67,7 +67,7 @@ rer_status rer_table_columns_read(rer_table_column *columns, int count, int64_t 
 {
     reading r = {.columns = columns, .count = count, .path = path};
     rer_input input = RER_NO_INPUT;
-    rer_csv_handler handler = {take_cell, take_row, &r};
+    rer_csv_handler handler = {.cell = take_cell, .row = take_row, .context = &r};
     int64_t trailing = 0;
     rer_status status = rer_input_open(&input, path, error);
     if (status == RER_OK && input.format != RER_TEXT)
