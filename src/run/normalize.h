@@ -4,10 +4,12 @@
 #include "core/core.h"
 #include "core/options.h"
 
-/* Features of which the direction of a row alone says enough. At unit length one would be a bare sign, two or three lie
- * on a circle or a sphere: so few are measurements, whose size counts. (2,000 x 2, three heaps, labels all right: 239
- * flagged at unit length, 1 as they are; iris, with 4, is as good either way.) */
-#define RER_DIRECTED_LEAST 4
+/* Features of which the direction of a row alone says enough. At unit length one would be a bare sign, and a class near
+ * the middle of a few is thrown to all sides: so few are measurements, whose size counts. Planted mistakes, AUROC at unit
+ * length and as rows are: Gaussian classes of 4 features .963 and .990 (721 flagged instead of 300, and 299), of 8 .9935
+ * and .9988, of 12 and 16 within .001, of more alike; iris (4) .943 and .983, wine (13) .997 and .999; principal
+ * components of CIFAR-10, 16 of them: .990 and .992; of dtd, 16: .978 and .977, 32: .986 and .977. */
+#define RER_DIRECTED_LEAST 16
 
 typedef struct rer_normalizer {
     rer_normalize kind;

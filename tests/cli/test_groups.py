@@ -10,8 +10,8 @@ def refit(X, y, groups, a):
     """errors [C, N] by the convention of docs/methods.md: for each row the class means without its group's rows
     and the scatter without the group's mean in the row's own class, all refitted."""
     X = X.astype(float)
-    X = X / np.linalg.norm(X, axis=1, keepdims=True)
     N, D = X.shape
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) if D >= 16 else X
     C = y.max() + 1
     means = np.array([X[y == c].mean(axis=0) for c in range(C)])
     R = X - means[y]

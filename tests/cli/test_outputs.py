@@ -168,7 +168,7 @@ class Outputs(CliCase):
 
     def test_labels_come_back_as_written(self):
         names = ['a,b', 'say "hi"', "two\nlines", "ünï 猫", " space ", "</script><img src=x onerror=alert(1)>", "-5"]
-        X, y = clusters(n=210, classes=len(names))
+        X, y = clusters(n=210, classes=len(names), planted=21)
         text = "".join('"%s"\n' % names[c].replace('"', '""') for c in y)
         ids = "".join(f'"<b>{i}</b>, x"\n' for i in range(210))
         self.rer("analyze", self.save("X.npy", X), self.save("y.csv", text), "--ids", self.save("ids.csv", ids),

@@ -181,7 +181,7 @@ static void check_disagreements(const rer_comparison *comparison, const double *
 static void test_runs(void **state)
 {
     (void)state;
-    made_settings settings = {.N = MOST, .D = 5, .C = 3, .unlabelled = 15, .mislabelled = 40, .seed = 4};
+    made_settings settings = {.N = MOST, .D = 20, .C = 3, .unlabelled = 15, .mislabelled = 40, .seed = 4};
     made_data made = made_data_make(&settings);
     double a[MOST], b[MOST];
     char paths[2][600];

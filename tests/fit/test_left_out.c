@@ -299,7 +299,7 @@ static void test_float(const left_out_case *one, bool unit)
     double bar = FLOAT_BAR;
     for (int s = 0; s < SHRINKAGES; s++) {
         test_run test;
-        rer_normalizer normalizer = {.kind = unit ? RER_WHITEN : RER_NONE};
+        rer_normalizer normalizer = {.kind = unit ? RER_UNIT : RER_NONE};
         rer_class_moments moments = {0};
         double *scatter = allocate(m.data.D * m.data.D * (int64_t)sizeof(double));
         expectation e = expect(&m, shrinkages[s], false);
@@ -359,7 +359,8 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
     static const char *const names[] = {"auto", "whiten", "minmax", "unit", "none"};
     test_run test;
     rer_model *model = NULL;
-    modelled m = model_of(one, kind == RER_WHITEN || kind == RER_UNIT);
+    bool is_directed = kind == RER_WHITEN && one->settings.D >= RER_DIRECTED_LEAST;
+    modelled m = model_of(one, kind == RER_UNIT || is_directed);
     if (kind == RER_MINMAX)
         scale_to_range(&m);
     expectation e = expect(&m, a, kind != RER_WHITEN);

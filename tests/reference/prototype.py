@@ -25,11 +25,16 @@ def unit_rows(X):
     return X / np.where(n > 0, n, 1)
 
 
+def default_rows(X):
+    """Those of `whiten`: fewer than 16 features are measurements, whose size counts."""
+    return np.asarray(X, float) if np.shape(X)[1] < 16 else unit_rows(X)
+
+
 class Fit:
     """Class means and pooled within-class scatter, W = V diag(s dof) V'.
 
     In the basis V every S_a is diagonal, so one decomposition serves all a.
-    Rows are used as given: call unit_rows first for `whiten`."""
+    Rows are used as given: call default_rows first for `whiten`."""
 
     def __init__(self, X, y):
         X = np.asarray(X, float)

@@ -283,7 +283,7 @@ class AgainstNumpy(unittest.TestCase):
 
     # ---- the matrix itself ----------------------------------------------------------------
 
-    def check_errors(self, X, y, a, scaled=prototype.unit_rows):
+    def check_errors(self, X, y, a, scaled=prototype.default_rows):
         E, rows, summary = self.analyze(X, y, "--shrinkage", str(a))
         self.assertEqual(summary["shrinkage"], a)
         d2 = prototype.left_out_d2(scaled(X.astype(float)), y, a)
