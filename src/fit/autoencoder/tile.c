@@ -6,7 +6,7 @@
 
 #define TILE_BYTES ((int64_t)2 << 30)
 #define TILE_MOST 1024
-#define FEWER 16 /* times as few are tried where there is no room: each try reads the rows anew */
+#define FEWER 16       /* times as few are tried where there is no room: each try reads the rows anew */
 #define DRAWS_EACH 256 /* about as many of a row, at the default settings */
 
 typedef struct tile_pass {
