@@ -117,6 +117,7 @@ typedef struct progress_line {
     double from, span;             /* its part of the bar */
     bool precedes;                 /* ... which goes by the time that it takes, and the analysis after it, by so many */
     double threads, rows, columns; /* 0: not known */
+    double photos, photo_bytes;    /* of a folder of them: how many, or MANY_PHOTOS; of one */
     char stage[32];
 } progress_line;
 

@@ -3,16 +3,22 @@
  *     scoring                   ############--------  61 %    84,000 samples/s  about 12 s left */
 #include "cli.h"
 
+#include <ftw.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { BAR = 12, LINE = 240 };
 
-/* Seconds from the last photo read to the last file written: the analysis, and the pictures of the report; of a short
- * reading half its time. */
-#define AFTER_READING 2.0
+/* Of photos: seconds of their analysis, of a short reading half its time. Then so many at most are drawn for the report,
+ * each decoded as for reading it, made small and encoded: seconds of one core by the bytes of its file, and at most. */
+#define AFTER_READING .5
+#define DRAWN_MOST 600
+#define ENCODED_BYTE 2.4e-7
+#define ENCODED_MOST 1.1e-2
+#define MANY_PHOTOS 1000 /* as many are counted: of more than these few are drawn */
 
 /* Seconds of one core, of tables with 10 to 600 columns: a cell that is read; a row that is analysed, its features, and
  * their products; what the smallest analysis takes. */
@@ -73,6 +79,26 @@ static double columns_of(const char *path)
     return columns;
 }
 
+static double photos_seen, bytes_seen;
+
+static int count_photo(const char *path, const struct stat *status, int kind)
+{
+    (void)path;
+    if (kind == FTW_F) {
+        photos_seen++;
+        bytes_seen += (double)status->st_size;
+    }
+    return photos_seen >= MANY_PHOTOS;
+}
+
+static void count_photos(progress_line *line, const char *folder)
+{
+    photos_seen = bytes_seen = 0;
+    (void)ftw(folder, count_photo, 16);
+    line->photos = photos_seen;
+    line->photo_bytes = photos_seen > 0 ? bytes_seen / photos_seen : 0;
+}
+
 void progress_precedes(progress_line *line, const cli_arguments *arguments, const rer_dataset *data)
 {
     double threads = option_number(arguments, "threads");
@@ -83,6 +109,15 @@ void progress_precedes(progress_line *line, const cli_arguments *arguments, cons
         line->columns = (double)rer_dataset_columns(data);
     } else if (is_table(arguments->files[0]))
         line->columns = columns_of(arguments->files[0]);
+    else if (arguments->out != NULL && is_folder(arguments->files[0]))
+        count_photos(line, arguments->files[0]);
+}
+
+/* Pictures of the report, where reading all of them took so many seconds. */
+static double drawing_after(const progress_line *line, double seconds)
+{
+    double drawn = fmin(line->photos, DRAWN_MOST), encoded = fmin(ENCODED_BYTE * line->photo_bytes, ENCODED_MOST);
+    return line->photos > 0 ? drawn * (seconds / line->photos + encoded / line->threads) : 0;
 }
 
 /* After so many seconds of what precedes it. A fifth of an analysis is one thread's. */
@@ -90,7 +125,7 @@ static double analysis_after(const progress_line *line, double seconds)
 {
     double columns = line->columns, rows = line->rows > 0 ? line->rows : seconds / (CELL * columns);
     if (columns == 0)
-        return fmin(seconds / 2, AFTER_READING);
+        return fmin(seconds / 2, AFTER_READING) + drawing_after(line, seconds);
     return (LEAST + rows * (ROW + FEATURE * columns + PRODUCT * columns * columns)) * (.2 + .8 / line->threads);
 }
 

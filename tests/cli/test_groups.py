@@ -11,7 +11,7 @@ def refit(X, y, groups, a):
     and the scatter without the group's mean in the row's own class, all refitted."""
     X = X.astype(float)
     N, D = X.shape
-    X = X / np.linalg.norm(X, axis=1, keepdims=True) if D >= 16 else X
+    X = X / np.linalg.norm(X, axis=1, keepdims=True) if D >= 8 else X
     C = y.max() + 1
     means = np.array([X[y == c].mean(axis=0) for c in range(C)])
     R = X - means[y]

@@ -54,7 +54,7 @@ def measures(errors, y):
 
 def prepared(X, normalize):
     X = X.astype(float)
-    if normalize in ("whiten", "unit"):
+    if normalize == "unit" or (normalize == "whiten" and X.shape[1] >= 8):
         X = X / np.linalg.norm(X, axis=1, keepdims=True)
     if normalize == "minmax":
         X = (X - X.min(0)) / (X.max(0) - X.min(0))

@@ -26,7 +26,7 @@ def normalize(X, y, kind):
     if kind == "minmax":
         low, high = X[y >= 0].min(0), X[y >= 0].max(0)
         return np.clip((X - low) / np.where(high > low, high - low, np.inf), 0, 1)
-    return X if kind == "none" or (kind == "whiten" and X.shape[1] < 16) else X / np.linalg.norm(X, axis=1, keepdims=True)
+    return X if kind == "none" or (kind == "whiten" and X.shape[1] < 8) else X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def covariance(X, y, a):

@@ -26,8 +26,8 @@ def unit_rows(X):
 
 
 def default_rows(X):
-    """Those of `whiten`: fewer than 16 features are measurements, whose size counts."""
-    return np.asarray(X, float) if np.shape(X)[1] < 16 else unit_rows(X)
+    """Those of `whiten`: fewer than 8 features are measurements, whose size counts."""
+    return np.asarray(X, float) if np.shape(X)[1] < 8 else unit_rows(X)
 
 
 class Fit:

@@ -56,7 +56,7 @@ def local_evidence(X, y, d2, doubted):
     """[N, C] mean squared distance to the NEAR nearest of a class that are not doubted; classes beyond the own and
     the OTHERS nearest are as far as the farthest of those."""
     to_unit = lambda rows: rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = to_unit(X.astype("f8")) if X.shape[1] >= 16 else X.astype("f8")  # the default normalisation
+    unit = to_unit(X.astype("f8")) if X.shape[1] >= 8 else X.astype("f8")  # the default normalisation
     unit = to_unit(unit - unit.mean(0))
     apart = 2 - 2 * unit @ unit.T
     np.fill_diagonal(apart, np.inf)
