@@ -164,7 +164,7 @@ def test_both_are_pooled(noisy):
     random = np.random.default_rng(0)
     weak = probabilities ** .3 * random.uniform(.3, 1, probabilities.shape)  # as another model's would be
     weak /= weak.sum(axis=1, keepdims=True)
-    half = X[:, :3]
+    half = X[:, :6] + random.normal(scale=1.5, size=(1200, 6)).astype("f4")
     for method in RANKS:
         areas = [roc_auc_score(~wrong, rer.get_label_quality_scores(given, method=method, **evidence))
                  for evidence in ({"features": half, "pred_probs": weak}, {"features": half}, {"pred_probs": weak})]
