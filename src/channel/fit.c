@@ -101,7 +101,7 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
     float *least = NULL;
     rer_status status = rer_allocate(&least, sample->rows, sizeof *least, "evidence", error);
     for (int j = 0; status == RER_OK && j < RER_EVIDENCE_KINDS; j++) {
-        if (sample->value[j] == NULL || j == RER_OPINION || sample->C > RER_CHANNEL_PAIRS_MOST)
+        if (sample->value[j] == NULL || j == RER_OPINION || sample->C > RER_CHANNEL_PAIRS_MOST || sample->rows == 0)
             continue;
         for (int64_t i = 0; i < sample->rows; i++) {
             least[i] = INFINITY;
