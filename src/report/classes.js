@@ -75,6 +75,7 @@
       $("likely-wrong").textContent = "likely of another";
       $("find-class").previousElementSibling.textContent = "Find a cluster";
       document.querySelector('[data-key="name"] button').textContent = "cluster";
+      document.querySelector("#class-table caption").textContent = "Clusters";
     }
     draw();
   }
