@@ -59,19 +59,6 @@ typedef struct training_pass {
     int64_t first;  /* task: those before are done */
 } training_pass;
 
-typedef struct task_scratch {
-    int64_t *rows; /* [2, largest class] */
-    void *reading;
-} task_scratch;
-
-static task_scratch lay_out_task(const training_pass *pass, rer_scratch *scratch)
-{
-    task_scratch parts;
-    parts.rows = rer_take(scratch, 2 * rer_fold_largest(pass->plan), sizeof *parts.rows);
-    parts.reading = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
-    return parts;
-}
-
 /* Own errors of the rows that a fold's network has not seen. */
 static rer_status score_held(const training_pass *pass, const rer_fold_task *task, const float *w, float *x,
                              void *reading, rer_error *error)
@@ -100,7 +87,7 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
     const rer_run *run = pass->run;
     const rer_network *network = &pass->training->network;
     rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
-    task_scratch parts = lay_out_task(pass, &scratch);
+    rer_task_scratch parts = rer_task_lay_out(pass->plan, pass->run, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, pass->first + item, parts.rows);
     if (rer_fold_is_empty(&task))
         return RER_OK;
@@ -135,7 +122,7 @@ static rer_status train_all(rer_autoencoder *state, const rer_normalizer *normal
         status = rer_train_tiles(&plan, state->weights, training, normalizer, run, &pass.first, error);
     if (status == RER_OK && pass.first < rer_fold_tasks(&plan)) {
         rer_scratch measure = RER_MEASURE;
-        (void)lay_out_task(&pass, &measure);
+        (void)rer_task_lay_out(pass.plan, pass.run, &measure);
         pass.weights = state->weights;
         rer_job job = {
             .stage = "training",

@@ -21,16 +21,11 @@ typedef struct tile_pass {
     double from, to;
 } tile_pass;
 
-typedef struct tile_scratch {
-    int64_t *rows; /* [2, largest class] */
-    void *reading;
-} tile_scratch;
-
-static tile_scratch lay_out(const tile_pass *pass, rer_scratch *scratch)
+rer_task_scratch rer_task_lay_out(const rer_fold_plan *plan, const rer_run *run, rer_scratch *scratch)
 {
-    tile_scratch parts;
-    parts.rows = rer_take(scratch, 2 * rer_fold_largest(pass->plan), sizeof *parts.rows);
-    parts.reading = rer_take(scratch, rer_dataset_scratch(pass->run->data, 1), 1);
+    rer_task_scratch parts;
+    parts.rows = rer_take(scratch, 2 * rer_fold_largest(plan), sizeof *parts.rows);
+    parts.reading = rer_take(scratch, rer_dataset_scratch(run->data, 1), 1);
     return parts;
 }
 
@@ -49,7 +44,7 @@ static rer_status prepare_task(void *context, int64_t item, void *memory, rer_er
     tile_pass *pass = context;
     const rer_run *run = pass->run;
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
-    tile_scratch parts = lay_out(pass, &scratch);
+    rer_task_scratch parts = rer_task_lay_out(pass->plan, pass->run, &scratch);
     rer_fold_task task = rer_fold_task_of(pass->plan, pass->first + item, parts.rows);
     rer_device_trainee *made = &pass->trainees[item];
     float *x = NULL, *held = NULL;
@@ -83,7 +78,8 @@ static rer_status take_task(void *context, int64_t item, void *memory, rer_error
 {
     tile_pass *pass = context;
     rer_scratch scratch = rer_pool_scratch(pass->run->pool, memory);
-    rer_fold_task task = rer_fold_task_of(pass->plan, pass->first + item, lay_out(pass, &scratch).rows);
+    rer_fold_task task =
+        rer_fold_task_of(pass->plan, pass->first + item, rer_task_lay_out(pass->plan, pass->run, &scratch).rows);
     const rer_device_trainee *made = &pass->trainees[item];
     const char *name = rer_run_class_name(pass->run, task.class);
     bool is_finite = true;
@@ -103,7 +99,7 @@ static rer_status take_task(void *context, int64_t item, void *memory, rer_error
 static rer_status run_tasks(tile_pass *pass, rer_pool_step *work, double from, double to, rer_error *error)
 {
     rer_scratch measure = RER_MEASURE;
-    (void)lay_out(pass, &measure);
+    (void)rer_task_lay_out(pass->plan, pass->run, &measure);
     rer_job job = {.stage = "training",
                    .from = from,
                    .to = to,
