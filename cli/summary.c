@@ -56,33 +56,48 @@ static int64_t labels_of(const rer_summary *summary, double share)
     return isnan(share) ? 0 : llround(share * (double)summary->chi_all.n);
 }
 
+static const char *are(int64_t count)
+{
+    return count == 1 ? "is" : "are";
+}
+
+/* "7.5 %": one label of many is more than none. */
+static void say_share(double share)
+{
+    say(share < .0005 ? "under 0.1 %%" : "%.1f %%", 100 * share);
+}
+
 /* What --clusters made are no one's mistakes. */
 static void say_clusters(const rer_summary *summary, int64_t doubtful)
 {
     char number[32];
-    if (doubtful == 0)
+    if (doubtful == 0) {
         say("Hardly any sample lies between two clusters");
-    else
-        say("About %s sample%s may belong to another cluster (%.1f %%)", grouped(number, doubtful), plural(doubtful),
-            100 * summary->noise_rate);
+        return;
+    }
+    say("About %s sample%s may belong to another cluster (", grouped(number, doubtful), plural(doubtful));
+    say_share(summary->noise_rate);
+    say(")");
 }
 
 static void say_labels(const rer_summary *summary, int64_t wrong)
 {
     char number[32];
-    int64_t low = labels_of(summary, summary->noise_low);
-    if (wrong == 0)
+    int64_t low = labels_of(summary, summary->noise_low), high = labels_of(summary, summary->noise_high);
+    if (wrong == 0) {
         say("Hardly any label looks wrong");
-    else if (isnan(summary->noise_low))
-        say("About %s label%s look%s wrong (%.1f %%)", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
-            100 * summary->noise_rate);
-    else {
-        if (low > 0)
-            say("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low),
-                low == 1 ? "is" : "are");
-        say(low > 0 ? "%s" : "Up to %s labels may be wrong", grouped(number, labels_of(summary, summary->noise_high)));
-        say(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
+        return;
     }
+    if (low == high) { /* nothing is in doubt, or another detector knows no range */
+        say("About %s label%s look%s wrong (", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "");
+    } else {
+        if (low > 0)
+            say("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low), are(low));
+        say(low > 0 ? "%s" : "Up to %s label%s may be wrong", grouped(number, high), plural(high));
+        say(" (about %s, ", grouped(number, wrong));
+    }
+    say_share(summary->noise_rate);
+    say(")");
 }
 
 static void print_findings(const cli_job *job)
@@ -202,8 +217,8 @@ static void print_budgets(const cli_job *job)
         say("Start with the %s flagged", grouped(number, summary->n_issues));
         if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
             say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-        say(has_clusters(job) ? ": about %s are of another cluster; of" : ": about %s are wrong; of",
-            grouped(wrong, llround(summary->expected_wrong)));
+        say(has_clusters(job) ? ": about %s %s of another cluster; of" : ": about %s %s wrong; of",
+            grouped(wrong, llround(summary->expected_wrong)), are(llround(summary->expected_wrong)));
     } else {
         say("None is flagged; of");
     }

@@ -319,8 +319,9 @@ static rer_status note_duplicates(rer_result *result, rer_error *error)
     if (summary->n_duplicate_groups == 0)
         return RER_OK;
     return rer_result_add_note(
-        result, error, "%lld rows are near-duplicates: %lld groups, %lld with labels that disagree (duplicates.csv)",
+        result, error, "%lld rows are near-duplicates: %lld group%s, %lld with labels that disagree (duplicates.csv)",
         (long long)summary->n_duplicates, (long long)summary->n_duplicate_groups,
+        summary->n_duplicate_groups == 1 ? "" : "s",
         (long long)summary->n_duplicate_conflicts);
 }
 
@@ -331,11 +332,13 @@ static rer_status add_notes(rer_result *result, rer_error *error)
     if (status == RER_OK)
         status = note_duplicates(result, error);
     if (status == RER_OK && summary->n_invalid > 0)
-        status = rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",
-                                     (long long)summary->n_invalid);
+        status = rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out",
+                                     (long long)summary->n_invalid, summary->n_invalid == 1 ? "" : "s",
+                                     summary->n_invalid == 1 ? "was" : "were");
     if (status == RER_OK && summary->n_unlabelled > 0)
-        status = rer_result_add_note(result, error, "%lld rows have no label; %s suggests one for each",
-                                     (long long)summary->n_unlabelled, rer_samples_name(result));
+        status = rer_result_add_note(result, error, "%lld row%s no label; %s suggests one%s",
+                                     (long long)summary->n_unlabelled, summary->n_unlabelled == 1 ? " has" : "s have",
+                                     rer_samples_name(result), summary->n_unlabelled == 1 ? "" : " for each");
     return status;
 }
 

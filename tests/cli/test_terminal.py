@@ -27,7 +27,7 @@ class Terminal(CliCase):
         X, y = self.save_clusters(planted=12)
         text = self.rer("analyze", X, y, "--out", "out").out
         self.check_shape(text)
-        for words in ("300 samples, 3 classes, 8 features", "labels are wrong, perhaps up to",
+        for words in ("300 samples, 3 classes, 8 features", "About 12 labels look wrong (4.0 %).",
                       "Start with the 12 flagged (mistakenness over 0.5): about 12 are wrong; of the first 10 about 10.", "hardest classes",
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
@@ -40,6 +40,29 @@ class Terminal(CliCase):
             if int(row["index"]) in shown:
                 self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
+
+    def test_how_many(self):
+        """A range where there is one, never "at least 12, perhaps up to 12"; one label is one, of however many."""
+        for apart, planted, n in ((1, 1, 300), (1, 12, 300), (.2, 12, 300), (.35, 0, 300), (1, 1, 3000)):
+            X, y = clusters(n=n, planted=planted)
+            X *= apart
+            X += np.random.default_rng(1).normal(size=X.shape) * (1 - apart)
+            head = self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out").out.splitlines()
+            summary = self.summary()
+            low, wrong, high = (round(summary[name] * n) for name in ("noise_low", "noise_rate", "noise_high"))
+            share = "under 0.1" if summary["noise_rate"] < .0005 else f"{100 * summary['noise_rate']:.1f}"
+            label = lambda count, one, many: f"{count} label{one if count == 1 else many}"
+            if wrong == 0:
+                expected = "Hardly any label looks wrong."
+            elif low == high:
+                expected = f"About {label(wrong, ' looks', 's look')} wrong ({share} %)."
+            elif low == 0:
+                expected = f"Up to {label(high, '', 's')} may be wrong (about {wrong}, {share} %)."
+            else:
+                expected = f"At least {label(low, ' is', 's are')} wrong, perhaps up to {high} (about {wrong}, {share} %)."
+            self.assertEqual(head[1], expected)
+            if summary["n_issues"] == 1:
+                self.assertIn("Start with the 1 flagged (mistakenness over 0.5): about 1 is wrong;", head[3])
 
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
