@@ -64,6 +64,18 @@ class Terminal(CliCase):
             if summary["n_issues"] == 1:
                 self.assertIn("Start with the 1 flagged (mistakenness over 0.5): about 1 is wrong;", head[3])
 
+    def test_features_that_say_nothing(self):
+        """Rows that are all the same but one, copies under both labels, few rows and labels at random: no one knows that
+        most labels are wrong."""
+        random = np.random.default_rng(2)
+        same, rows = np.ones((20, 5), "f4"), random.normal(size=(10, 8)).astype("f4")
+        same[7] = 2, 2, 5, 2, 2
+        for X, y in ((same, np.arange(20) // 10), (np.vstack([rows, rows]), np.arange(20) // 10),
+                     (random.normal(size=(60, 64)).astype("f4"), random.integers(0, 4, 60))):
+            self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out")
+            self.assertLess(self.summary()["noise_rate"], .25)
+            self.assertLess(self.summary()["noise_low"], .1)
+
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
         X, y = clusters(n=300, classes=3, planted=12)
