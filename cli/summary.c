@@ -116,12 +116,13 @@ static void print_findings(const cli_job *job)
 typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
- * "9/10 nearest" */
+ * "9/10 nearest". Where some classes were not compared, these are near, and others may be nearer. */
 static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
                           reason_length length)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
     const char *typical = length == WHOLE ? "a typical one" : "usual";
+    const char *nearest = sample->near_whole ? "nearest" : "near";
     char far[64] = "", none[32] = "";
     if (odd)
         (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
@@ -136,10 +137,10 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
     if (length == BARE && odd)
         (void)snprintf(out, size, "%s", none);
     else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d nearest%s", none, sample->near_suggested, sample->near, far);
+        (void)snprintf(out, size, "%s%d/%d %s%s", none, sample->near_suggested, sample->near, nearest, far);
     else
-        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", none, sample->near_suggested, sample->near,
-                       other, far);
+        (void)snprintf(out, size, sample->near_whole ? "%s%d of its %d nearest are '%s'%s" : "%s%d of %d near rows are '%s'%s",
+                       none, sample->near_suggested, sample->near, other, far);
 }
 
 /* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */

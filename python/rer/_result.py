@@ -330,7 +330,8 @@ class Result:
         }
 
     def nearest_rows(self, row: int) -> list[int]:
-        """The rows nearest to one that had a second look, nearest first (at most ten); none for other rows."""
+        """The rows nearest to one that had a second look, of the classes that it was compared with, nearest first (at most
+        ten); none for other rows."""
         return self._result.near(row)
 
     def likely_labels(self, row: int) -> list[tuple[Any, float]]:

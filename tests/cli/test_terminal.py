@@ -64,6 +64,28 @@ class Terminal(CliCase):
             if summary["n_issues"] == 1:
                 self.assertIn("Start with the 1 flagged (mistakenness over 0.5): about 1 is wrong;", head[3])
 
+    def test_reasons_are_true(self):
+        """So many of the nearest of all rows are of the suggested class; where not all classes were compared it does not
+        say that they are the nearest."""
+        for classes, words in ((6, r"(\d+) of its 10 nearest are '(\d+)'"), (40, r"(\d+) of 10 near rows are '(\d+)'")):
+            random, n = np.random.default_rng(4), 40 * classes
+            X, y = clusters(n=n, classes=classes, planted=n // 4)
+            y = random.permutation(y[:n // 4]).tolist() + y[n // 4:].tolist()
+            text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", np.array(y)), "--out", "out")
+            unit = X / np.linalg.norm(X, axis=1, keepdims=True).astype(float)
+            unit -= unit.mean(0)
+            unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+            listed = {int(row["index"]): row["nearest_rows"] for row in self.samples()}
+            lines = re.findall(r"^ +(\d+) .*?" + words, text, re.M)
+            self.assertEqual(len(lines), 10, text)
+            for row, count, suggested in (map(int, line) for line in lines):
+                near = [int(place) for place in re.findall(r"\d+", listed[row])]
+                if classes == 6:
+                    distance = np.square(unit - unit[row]).sum(1)
+                    distance[row] = np.inf
+                    self.assertEqual(near, np.argsort(distance)[:10].tolist())
+                self.assertEqual(sum(y[place] == suggested for place in near), count)
+
     def test_features_that_say_nothing(self):
         """Rows that are all the same but one, copies under both labels, few rows and labels at random: no one knows that
         most labels are wrong."""
