@@ -325,10 +325,24 @@ static rer_status note_duplicates(rer_result *result, rer_error *error)
         (long long)summary->n_duplicate_conflicts);
 }
 
+/* Where chance explains more of the nearest classes than the labels do. */
+#define HARDLY_TELLS .5
+
+static rer_status note_overlap(rer_result *result, rer_error *error)
+{
+    const rer_summary *summary = &result->summary;
+    if (!(summary->difficulty > HARDLY_TELLS) || isnan(summary->noise_low) || result->options.clusters[1] > 0)
+        return RER_OK;
+    return rer_result_add_note(
+        result, error, "the features hardly tell the classes apart, or most labels are wrong: how many is a guess");
+}
+
 static rer_status add_notes(rer_result *result, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
     rer_status status = result->model != NULL ? note_singletons(result, error) : RER_OK;
+    if (status == RER_OK)
+        status = note_overlap(result, error);
     if (status == RER_OK)
         status = note_duplicates(result, error);
     if (status == RER_OK && summary->n_invalid > 0)

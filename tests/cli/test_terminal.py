@@ -97,6 +97,8 @@ class Terminal(CliCase):
             self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out")
             self.assertLess(self.summary()["noise_rate"], .25)
             self.assertLess(self.summary()["noise_low"], .1)
+            self.assertEqual("how many is a guess" in " ".join(self.summary()["notes"]), self.summary()["difficulty"] > .5)
+        self.assertGreater(self.summary()["difficulty"], .5)
 
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
