@@ -221,7 +221,8 @@ static void print_budgets(const cli_job *job)
         say(has_clusters(job) ? ": about %s %s of another cluster; of" : ": about %s %s wrong; of",
             grouped(wrong, llround(summary->expected_wrong)), are(llround(summary->expected_wrong)));
     } else {
-        say("None is flagged; of");
+        bool all_right = !has_clusters(job) && !summary->threshold_on_chi && summary->threshold <= .5;
+        say(all_right ? "No single one is likelier wrong than right; of" : "None is flagged; of");
     }
     say(" the first %s about %s.\n", grouped(number, first),
         grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));

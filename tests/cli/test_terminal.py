@@ -61,6 +61,9 @@ class Terminal(CliCase):
             else:
                 expected = f"At least {label(low, ' is', 's are')} wrong, perhaps up to {high} (about {wrong}, {share} %)."
             self.assertEqual(head[1], expected)
+            if summary["n_issues"] == 0:
+                self.assertLess(max(float(row["mistakenness"]) for row in self.samples()), .5)
+                self.assertIn("No single one is likelier wrong than right; of the first 10 about", head[3])
             if summary["n_issues"] == 1:
                 self.assertIn("Start with the 1 flagged (mistakenness over 0.5): about 1 is wrong;", head[3])
 
