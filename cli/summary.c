@@ -139,7 +139,8 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
     else if (length != WHOLE)
         (void)snprintf(out, size, "%s%d/%d %s%s", none, sample->near_suggested, sample->near, nearest, far);
     else
-        (void)snprintf(out, size, sample->near_whole ? "%s%d of its %d nearest are '%s'%s" : "%s%d of %d near rows are '%s'%s",
+        (void)snprintf(out, size,
+                       sample->near_whole ? "%s%d of its %d nearest are '%s'%s" : "%s%d of %d near rows are '%s'%s",
                        none, sample->near_suggested, sample->near, other, far);
 }
 

@@ -321,8 +321,7 @@ static rer_status note_duplicates(rer_result *result, rer_error *error)
     return rer_result_add_note(
         result, error, "%lld rows are near-duplicates: %lld group%s, %lld with labels that disagree (duplicates.csv)",
         (long long)summary->n_duplicates, (long long)summary->n_duplicate_groups,
-        summary->n_duplicate_groups == 1 ? "" : "s",
-        (long long)summary->n_duplicate_conflicts);
+        summary->n_duplicate_groups == 1 ? "" : "s", (long long)summary->n_duplicate_conflicts);
 }
 
 /* Where chance explains more of the nearest classes than the labels do. */
@@ -346,9 +345,9 @@ static rer_status add_notes(rer_result *result, rer_error *error)
     if (status == RER_OK)
         status = note_duplicates(result, error);
     if (status == RER_OK && summary->n_invalid > 0)
-        status = rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out",
-                                     (long long)summary->n_invalid, summary->n_invalid == 1 ? "" : "s",
-                                     summary->n_invalid == 1 ? "was" : "were");
+        status =
+            rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out", (long long)summary->n_invalid,
+                                summary->n_invalid == 1 ? "" : "s", summary->n_invalid == 1 ? "was" : "were");
     if (status == RER_OK && summary->n_unlabelled > 0)
         status = rer_result_add_note(result, error, "%lld row%s no label; %s suggests one%s",
                                      (long long)summary->n_unlabelled, summary->n_unlabelled == 1 ? " has" : "s have",
