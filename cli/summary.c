@@ -205,12 +205,13 @@ static int widest(const suspect_line *lines, int64_t count, size_t member, const
     return width;
 }
 
-/* Where to begin, and what that buys. */
+/* Where to begin, and what that buys. Scores of other detectors are no promises. */
 static void print_budgets(const cli_job *job)
 {
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32], wrong[32];
-    int64_t first = 10;
+    bool promised = !isnan(summary->noise_low);
+    int64_t first = 10, buys = llround(summary->expected_wrong);
     while (first * 10 <= summary->n_issues / 2)
         first *= 10;
     if (first > summary->chi_all.n)
@@ -219,14 +220,17 @@ static void print_budgets(const cli_job *job)
         say("Start with the %s flagged", grouped(number, summary->n_issues));
         if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
             say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-        say(has_clusters(job) ? ": about %s %s of another cluster; of" : ": about %s %s wrong; of",
-            grouped(wrong, llround(summary->expected_wrong)), are(llround(summary->expected_wrong)));
+        if (promised)
+            say(has_clusters(job) ? ": about %s %s of another cluster" : ": about %s %s wrong", grouped(wrong, buys),
+                are(buys));
     } else {
-        bool all_right = !has_clusters(job) && !summary->threshold_on_chi && summary->threshold <= .5;
-        say(all_right ? "No single one is likelier wrong than right; of" : "None is flagged; of");
+        bool all_right = promised && !has_clusters(job) && !summary->threshold_on_chi && summary->threshold <= .5;
+        say(all_right ? "No single one is likelier wrong than right" : "None is flagged");
     }
-    say(" the first %s about %s.\n", grouped(number, first),
-        grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
+    if (promised)
+        say("; of the first %s about %s", grouped(number, first),
+            grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
+    say(".\n");
 }
 
 typedef struct suspect_table {

@@ -333,7 +333,8 @@ static rer_status note_overlap(rer_result *result, rer_error *error)
     if (!(summary->difficulty > HARDLY_TELLS) || isnan(summary->noise_low) || result->options.clusters[1] > 0)
         return RER_OK;
     return rer_result_add_note(
-        result, error, "the features hardly tell the classes apart, or most labels are wrong: how many is a guess");
+        result, error,
+        "the features hardly tell the classes apart, or very many labels are wrong: how many is a guess");
 }
 
 static rer_status add_notes(rer_result *result, rer_error *error)

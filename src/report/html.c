@@ -138,7 +138,7 @@ static void put_flagged(const rer_page *page)
         rer_put_decimal(writer, summary->threshold);
     else if (isfinite(summary->threshold))
         rer_put_percent(writer, summary->threshold);
-    if (!isnan(summary->expected_wrong) && summary->n_issues > 0) {
+    if (!isnan(summary->noise_low) && !isnan(summary->expected_wrong) && summary->n_issues > 0) { /* else no promise */
         rer_put(writer, "; about ");
         rer_put_count(writer, llround(summary->expected_wrong));
         rer_put(writer, rer_page_say(page, " of them wrong", " of them of another cluster"));

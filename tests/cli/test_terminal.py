@@ -89,6 +89,13 @@ class Terminal(CliCase):
                     self.assertEqual(near, np.argsort(distance)[:10].tolist())
                 self.assertEqual(sum(y[place] == suggested for place in near), count)
 
+    def test_other_detectors_promise_nothing(self):
+        X, y = self.save_clusters(planted=12)
+        text = self.rer("analyze", X, y, "--detector", "knn", "--out", "out").out
+        self.assertIn(f"\nStart with the {self.summary()['n_issues']} flagged.\n", text)
+        with open(self.path("out/report.html"), encoding="utf-8") as page:
+            self.assertNotIn("of them wrong", page.read().split('<script type="application/json"')[0])
+
     def test_features_that_say_nothing(self):
         """Rows that are all the same but one, copies under both labels, few rows and labels at random: no one knows that
         most labels are wrong."""
