@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define SMALL 40000        /* values: a tenth of a millisecond */
-#define FLAT 1e-4          /* the slope of the objective, a row, that is none */
+#define FLAT 1e-5          /* the slope of the objective, a row, that is none */
 #define BETA_SPREAD 1.0    /* sd of beta */
 #define GAUSSIAN .5        /* t of squared errors of Gaussian classes; */
 #define GAUSSIAN_SPREAD .5 /* log t ~ Cauchy with this scale */

@@ -171,7 +171,7 @@ static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer
 
 /* What all labels sum up to; and what cannot be known: the same if the odds of every label were ODDS_UNSURE times lower,
  * or higher. That covers the judges' counts of Fashion-MNIST, 20 Newsgroups and the five files of CIFAR-10N; 3 misses the
- * first of them, 2 three of the five files as well (docs/detection.md). */
+ * first of them, 2 one of the five files as well (docs/detection.md). */
 #define ODDS_UNSURE 4.0
 
 /* With three shifts of the log odds. */

@@ -72,7 +72,8 @@ class Terminal(CliCase):
         say that they are the nearest."""
         for classes, words in ((6, r"(\d+) of its 10 nearest are '(\d+)'"), (40, r"(\d+) of 10 near rows are '(\d+)'")):
             random, n = np.random.default_rng(4), 40 * classes
-            X, y = clusters(n=n, classes=classes, planted=n // 4)
+            X, y = clusters(n=n, d=128, classes=classes, planted=n // 4)  # directions: of unit length, not standardised
+            X += 4 * random.normal(size=X.shape).astype("f4")
             y = random.permutation(y[:n // 4]).tolist() + y[n // 4:].tolist()
             text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", np.array(y)), "--out", "out")
             unit = X / np.linalg.norm(X, axis=1, keepdims=True).astype(float)
