@@ -61,14 +61,12 @@ rer_status rer_class_texts_describe(float **made, int64_t *columns, const rer_te
     for (int64_t i = 0; i < names->count && status == RER_OK; i++)
         status = fill_template(&sentences, template != NULL ? template : "a photo of a {}", rer_text(names, i), error);
     of_texts.of_texts = true;
-    if (status == RER_OK)
-        status = rer_encoder_open(&encoder, &of_texts, error);
+    RER_THEN(status, rer_encoder_open(&encoder, &of_texts, error));
     if (status == RER_OK) {
         *columns = rer_encoder_columns(encoder);
         status = rer_allocate(made, names->count * *columns, sizeof **made, "embeddings of classes", error);
     }
-    if (status == RER_OK)
-        status = describe_all(*made, &sentences.texts, encoder, error);
+    RER_THEN(status, describe_all(*made, &sentences.texts, encoder, error));
     rer_encoder_free(encoder);
     rer_texts_free(&sentences.texts);
     return status;
@@ -102,8 +100,7 @@ rer_status rer_class_texts_take(rer_dataset *data, const rer_files *files, const
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "names of classes need labels");
     rer_status status = find_names(&names, data, files->classes, error);
-    if (status == RER_OK)
-        status = rer_class_texts_describe(&made, &columns, &names, files->class_template, &settings, error);
+    RER_THEN(status, rer_class_texts_describe(&made, &columns, &names, files->class_template, &settings, error));
     if (status == RER_OK) {
         rer_array array = rer_float_rows(names.count, columns);
         array.name = files->classes != NULL ? (char *)files->classes : (char *)"names of classes";

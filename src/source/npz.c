@@ -206,8 +206,7 @@ static rer_status read_member(rer_bytes *member, zip_file_t *file, const zip_sta
     }
     if (status == RER_OK && got < 0)
         status = damaged(input, zip_file_strerror(file), error);
-    if (status == RER_OK)
-        status = rer_spool_finish(&spool, member, error);
+    RER_THEN(status, rer_spool_finish(&spool, member, error));
 done:
     rer_spool_drop(&spool);
     free(chunk);
@@ -224,8 +223,7 @@ rer_status rer_npz_member(rer_bytes *member, rer_input *input, rer_error *error)
     zip_uint64_t index = 0;
     zip_error_init(&r.failure);
     rer_status status = open_zip(&zip, &r, error);
-    if (status == RER_OK)
-        status = find_member(zip, input, &index, error);
+    RER_THEN(status, find_member(zip, input, &index, error));
     if (status != RER_OK)
         goto done;
     file = zip_fopen_index(zip, index, 0);
