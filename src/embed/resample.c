@@ -102,12 +102,12 @@ static rer_status axis_make(axis *a, int64_t from, int64_t count, int64_t in, in
     a->most = 2 * (int64_t)ceil(filters[filter].reach * fmax(1, (double)in / (double)out)) + 1;
     const rer_room rooms[] = {RER_ROOM(a->first, count), RER_ROOM(a->taken, count), RER_ROOM(a->exact, a->most),
                               RER_ROOM(a->weights, count * a->most)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the weights of a resized picture", error);
-    if (status == RER_OK && filter == RER_NEAREST)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the weights of a resized picture", error));
+    if (filter == RER_NEAREST)
         take_nearest(a, from, count, in, out);
-    for (int64_t pixel = 0; pixel < count && status == RER_OK && filter != RER_NEAREST; pixel++)
+    for (int64_t pixel = 0; pixel < count && filter != RER_NEAREST; pixel++)
         weigh(a, pixel, from + pixel, in, out, filter);
-    return status;
+    return RER_OK;
 }
 
 /* ---- the two passes --------------------------------------------------------------------------- */
@@ -215,8 +215,7 @@ rer_status rer_resample(uint8_t *out, int64_t stride, rer_window window, int64_t
         status = axis_make(&across, window.left, window.width, in.width, width, filter, error);
     if (status == RER_OK && height != in.height)
         status = axis_make(&down, window.top, window.height, in.height, height, filter, error);
-    if (status == RER_OK)
-        status = filter_window(out, stride, window, in, &across, &down, error);
+    RER_THEN(status, filter_window(out, stride, window, in, &across, &down, error));
     axis_free(&across);
     axis_free(&down);
     return status;
