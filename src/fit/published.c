@@ -110,14 +110,11 @@ static rer_status fit_class(void *context, int64_t item, void *scratch, rer_erro
     if (n == 0)
         return RER_OK;
     rer_status status = rer_allocate(&x, n * D, sizeof *x, "the rows of a class", error);
-    if (status == RER_OK)
-        status = rer_gather_rows(x, run, pass->normalizer, pass->classes->rows + pass->classes->start[item], n, scratch,
-                                 error);
-    if (status == RER_OK)
-        status =
-            rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels, error);
-    if (status == RER_OK)
-        status = fit_constant(pass->constants + item * D, x, &graph, n, D, error);
+    RER_THEN(status, rer_gather_rows(x, run, pass->normalizer, pass->classes->rows + pass->classes->start[item], n,
+                                     scratch, error));
+    RER_THEN(status, rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels,
+                                    error));
+    RER_THEN(status, fit_constant(pass->constants + item * D, x, &graph, n, D, error));
     rer_graph_free(&graph);
     free(x);
     return status;
@@ -139,8 +136,7 @@ static rer_status fit_constants(rer_class_moments *moments, const rer_normalizer
         .context = &pass,
     };
     rer_status status = rer_class_rows_make(&classes, run, error);
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     rer_class_rows_free(&classes);
     return status;
 }

@@ -69,8 +69,7 @@ rer_status rer_edge_draws_make(rer_edge_draws *draws, const rer_training *traini
 {
     rer_graph graph = {0};
     rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
-    if (status == RER_OK)
-        status = list_draws(draws, training, &graph, n, key, error);
+    RER_THEN(status, list_draws(draws, training, &graph, n, key, error));
     rer_graph_free(&graph);
     return status;
 }
@@ -237,9 +236,7 @@ static rer_status run_reports(trainee *self, rer_trained *trained, const char *n
     int waited = 0;
     int64_t steps = rer_max(1, self->draws.count / self->training->batch / REPORTS);
     for (int report = 0; report < REPORTS && waited < PATIENCE; report++) {
-        rer_status status = run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error));
         bool gained = mean < best - LEAST_GAIN;
         waited = gained ? 0 : waited + 1;
         best = gained ? mean : best;
@@ -259,8 +256,7 @@ rer_status rer_train(float *w, rer_trained *trained, const rer_training *trainin
     trainee self = {.training = training, .x = x, .key = key, .adam = {.w = w, .decay1 = 1, .decay2 = 1}};
     rer_trained told = {0};
     rer_status status = rer_edge_draws_make(&self.draws, training, x, n, key, kernels, error);
-    if (status == RER_OK)
-        status = allocate_trainee(&self, n, error);
+    RER_THEN(status, allocate_trainee(&self, n, error));
     if (status == RER_OK) {
         set_weights(&self);
         status = run_reports(&self, &told, name, pool, kernels, error);
