@@ -151,8 +151,7 @@ rer_status rer_judge_by_density(rer_result *result, const float *flipped, double
 {
     density all = {0}, mistaken = {0};
     rer_status status = estimate(&all, result, NULL, error);
-    if (status == RER_OK)
-        status = estimate(&mistaken, result, flipped, error);
+    RER_THEN(status, estimate(&mistaken, result, flipped, error));
     if (status == RER_OK)
         set_logits(result, &all, &mistaken, eta);
     RER_FREE_ALL(all.values, mistaken.values);

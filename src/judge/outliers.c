@@ -154,8 +154,7 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
                    .work = judge_piece,
                    .commit = count_piece,
                    .context = &pass};
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
+    RER_THEN(status, rer_pool_run(pool, &job, error));
     RER_FREE_ALL(scale.removed, work);
     return status;
 }
