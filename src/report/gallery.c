@@ -30,15 +30,13 @@ static rer_status choose_classes(rer_gallery *gallery, const rer_result *result,
 {
     rer_ranked *ranked = NULL; /* [C] */
     int64_t kept = 0;
-    rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error));
     for (int32_t c = 0; c < result->C; c++)
         if (result->classes[c].n > 0)
             ranked[kept++] = (rer_ranked){isnan(result->classes[c].chi) ? 1 : -result->classes[c].chi, c};
     rer_sort_ranked(ranked, kept);
     kept = rer_min(kept, RER_CLASSES_SHOWN);
-    status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
+    rer_status status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
     for (int64_t i = 0; status == RER_OK && i < kept; i++)
         gallery->classes[i] = (int32_t)ranked[i].place;
     if (status == RER_OK)
@@ -96,10 +94,7 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
 static rer_status choose_outliers(rer_gallery *gallery, const rer_result *result, rer_error *error)
 {
     double keys[RER_OUTLIERS_SHOWN];
-    rer_status status =
-        rer_allocate(&gallery->outliers, RER_OUTLIERS_SHOWN, sizeof *gallery->outliers, "outliers", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&gallery->outliers, RER_OUTLIERS_SHOWN, sizeof *gallery->outliers, "outliers", error));
     for (int i = 0; i < RER_OUTLIERS_SHOWN; i++)
         gallery->outliers[i] = -1;
     for (int64_t row = 0; row < result->N; row++)
@@ -153,21 +148,19 @@ static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result
 {
     int64_t wanted = rer_max(SUSPECTS_MORE, rer_min(result->summary.n_issues, SUSPECTS_MAX));
     int64_t room = rer_min(wanted, result->N) + CONFLICTS_SHOWN + RER_OUTLIERS_SHOWN;
-    rer_status status = rer_allocate(&gallery->suspects, room, sizeof *gallery->suspects, "suspects", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&gallery->suspects, room, sizeof *gallery->suspects, "suspects", error));
     choose_ranked(gallery, result, rer_min(wanted, result->N));
     add_conflicts(gallery, result);
     for (int64_t i = 0; i < gallery->n_outliers; i++)
         add_suspect(gallery, result, gallery->outliers[i]);
     int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES, neighbours = gallery->n_suspects * RER_NEIGHBOURS;
     const rer_room rooms[] = {RER_ROOM(gallery->examples, examples), RER_ROOM(gallery->neighbours, neighbours)};
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error);
-    for (int64_t i = 0; status == RER_OK && i < examples; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error));
+    for (int64_t i = 0; i < examples; i++)
         gallery->examples[i] = -1;
-    for (int64_t i = 0; status == RER_OK && i < neighbours; i++)
+    for (int64_t i = 0; i < neighbours; i++)
         gallery->neighbours[i] = -1;
-    return status;
+    return RER_OK;
 }
 
 /* The rows of the second look that people see: those with labels. */
@@ -269,8 +262,7 @@ static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int6
             rows[i] = (int64_t)order[i].value;
         status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
     }
-    if (status == RER_OK)
-        status = place_texts(gallery, &read, order, room, error);
+    RER_THEN(status, place_texts(gallery, &read, order, room, error));
     rer_texts_free(&read);
     RER_FREE_ALL(order, rows);
     return status;
@@ -284,17 +276,16 @@ static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t ro
 {
     const rer_dataset *data = run->data;
     bool pictures = rer_thumbnails_are_possible(data), texts = rer_row_texts_are_there(&data->texts);
-    rer_status status = RER_OK;
     if (gallery->n_rows == 0)
         return RER_OK;
     if (pictures)
-        status = rer_thumbnails_make(&gallery->thumbnails, data, gallery->rows, gallery->n_rows,
-                                     texts ? room / 4 * 3 : room, run->pool, error);
-    if (status == RER_OK && texts)
-        status = read_texts(gallery, data, pictures ? room / 4 : room, error);
-    if (status == RER_OK && !pictures && !texts && !rer_dataset_is_apart(data))
-        status = rer_gallery_bars(gallery, run, error);
-    return status;
+        RER_TRY(rer_thumbnails_make(&gallery->thumbnails, data, gallery->rows, gallery->n_rows,
+                                    texts ? room / 4 * 3 : room, run->pool, error));
+    if (texts)
+        RER_TRY(read_texts(gallery, data, pictures ? room / 4 : room, error));
+    if (!pictures && !texts && !rer_dataset_is_apart(data))
+        RER_TRY(rer_gallery_bars(gallery, run, error));
+    return RER_OK;
 }
 
 rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data,
@@ -303,22 +294,16 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
     rer_gallery made = {0};
     rer_run run = {0};
     rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, progress, error);
-    if (status == RER_OK)
-        status = choose_classes(&made, result, error);
-    if (status == RER_OK)
-        status = choose_samples(&made, result, error);
-    if (status == RER_OK)
-        status = choose_outliers(&made, result, error);
-    if (status == RER_OK)
-        status = choose_suspects(&made, result, error);
+    RER_THEN(status, choose_classes(&made, result, error));
+    RER_THEN(status, choose_samples(&made, result, error));
+    RER_THEN(status, choose_outliers(&made, result, error));
+    RER_THEN(status, choose_suspects(&made, result, error));
     if (status == RER_OK)
         choose_neighbours(&made, result);
     if (status == RER_OK && !rer_dataset_is_apart(data)) /* which are chosen by what is in the rows */
         status = rer_gallery_examples(&made, result, &run, error);
-    if (status == RER_OK)
-        status = collect_rows(&made, result->N, error);
-    if (status == RER_OK)
-        status = show_rows(&made, &run, ROOM, error);
+    RER_THEN(status, collect_rows(&made, result->N, error));
+    RER_THEN(status, show_rows(&made, &run, ROOM, error));
     rer_run_end(&run);
     if (status == RER_OK)
         *gallery = made;
