@@ -271,9 +271,7 @@ rer_status rer_metrics(double values[RER_METRICS], const rer_outcome *outcome, r
 {
     rer_ranking ranking = {0};
     int64_t n_wrong = 0;
-    rer_status status = rer_ranking_make(&ranking, outcome->score, outcome->n, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_ranking_make(&ranking, outcome->score, outcome->n, error));
     for (int metric = 0; metric < RER_METRICS; metric++)
         values[metric] = NAN;
     for (int64_t i = 0; i < outcome->n; i++)

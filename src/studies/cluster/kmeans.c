@@ -213,8 +213,7 @@ rer_status rer_kmeans_likelihood(double *likelihood, const rer_kmeans_rows *rows
     float *log_share = NULL;
     double inertia = 0, sum = 0;
     rer_status status = allocate_scratch(&scratch, train->n, K, train->D, error);
-    if (status == RER_OK)
-        status = rer_allocate(&log_share, K, sizeof *log_share, "clusters", error);
+    RER_THEN(status, rer_allocate(&log_share, K, sizeof *log_share, "clusters", error));
     if (status == RER_OK && rows->n > train->n) {
         free(scratch.tile);
         status = rer_allocate(&scratch.tile, rer_min(rows->n, RER_BLOCK) * K, sizeof(float), "clusters", error);

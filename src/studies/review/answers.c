@@ -186,8 +186,7 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
     rer_status status = search_rows(&s, &error);
-    if (status == RER_OK)
-        status = texts_of(&texts, review, s.found, s.count, &error);
+    RER_THEN(status, texts_of(&texts, review, s.found, s.count, &error));
     rer_writer_start(&writer, NULL, &error);
     (void)rer_writer_ok(&writer, status);
     rer_json_object(&json, NULL);
@@ -227,10 +226,8 @@ static rer_status read_picture(rer_answer *answer, const char *path, rer_error *
     if (!S_ISREG(found.st_mode) || found.st_size > PICTURE_MOST)
         return rer_fail(error, RER_BAD_INPUT, "%s: is no file of a picture", path);
     rer_status status = rer_bytes_open_plain(&bytes, path, PICTURE_MOST, error);
-    if (status == RER_OK)
-        status = rer_allocate(&made, rer_max(bytes.size, 1), 1, "a picture", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(&bytes, 0, bytes.size, made, path, error);
+    RER_THEN(status, rer_allocate(&made, rer_max(bytes.size, 1), 1, "a picture", error));
+    RER_THEN(status, rer_bytes_read(&bytes, 0, bytes.size, made, path, error));
     if (status == RER_OK && (type = picture_type((const unsigned char *)made, bytes.size)) == NULL)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is no picture", path);
     if (status == RER_OK)
@@ -247,8 +244,7 @@ static rer_status encode_picture(rer_answer *answer, const rer_images *images, i
     uint8_t *bytes = NULL;
     int64_t size = 0;
     rer_status status = rer_images_read(&picture, images, row, PICTURE_SIDE, error);
-    if (status == RER_OK)
-        status = rer_thumbnail_encode(&bytes, &size, &picture, PICTURE_SIDE, error);
+    RER_THEN(status, rer_thumbnail_encode(&bytes, &size, &picture, PICTURE_SIDE, error));
     rer_picture_free(&picture);
     if (status == RER_OK)
         *answer = (rer_answer){200, "image/webp", (char *)bytes, size};
@@ -392,8 +388,7 @@ static void answer_page(rer_answer *answer, rer_review *review, const rer_reques
     (void)request;
     (void)pthread_mutex_lock(&review->lock);
     rer_status status = make_state(&state, review, RER_JSON_PAGE, &error);
-    if (status == RER_OK)
-        status = rer_review_page(&page, review->report, state, &error);
+    RER_THEN(status, rer_review_page(&page, review->report, state, &error));
     (void)pthread_mutex_unlock(&review->lock);
     free(state);
     if (status == RER_OK)

@@ -143,12 +143,10 @@ static void group_pairs(lesson *taken)
 /* What the journal says; the lock is held. */
 static rer_status read_journal(lesson *taken, rer_error *error)
 {
-    rer_status status = rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, taken->review, error);
-    if (status == RER_OK)
-        status = rer_allocate(&taken->promises, taken->review->rows.N, sizeof *taken->promises, "promises", error);
-    if (status == RER_OK)
-        promises_of(taken->promises, taken->review);
-    return status;
+    RER_TRY(rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, taken->review, error));
+    RER_TRY(rer_allocate(&taken->promises, taken->review->rows.N, sizeof *taken->promises, "promises", error));
+    promises_of(taken->promises, taken->review);
+    return RER_OK;
 }
 
 static rer_status fit(lesson *taken, rer_error *error)
@@ -156,9 +154,7 @@ static rer_status fit(lesson *taken, rer_error *error)
     int64_t n = taken->n_verdicts;
     const rer_room rooms[] = {RER_ROOM(taken->is_decided, taken->review->rows.N), RER_ROOM(taken->promised, n),
                               RER_ROOM(taken->wrong, n), RER_ROOM(taken->group, n), RER_ROOM(taken->pairs, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error));
     collect(taken);
     group_pairs(taken);
     return rer_grouped_logistic_fit(&taken->fit, taken->promised, taken->wrong, taken->group, taken->n, taken->n_pairs,
@@ -222,14 +218,11 @@ rer_status rer_review_learn(rer_taught *taught, float *odds, rer_review *review,
     lesson taken = {.review = review};
     (void)pthread_mutex_lock(&review->lock);
     rer_status status = rer_journal_catch_up(&review->journal, error);
-    if (status == RER_OK)
-        status = read_journal(&taken, error);
+    RER_THEN(status, read_journal(&taken, error));
     (void)pthread_mutex_unlock(&review->lock);
     (void)pthread_rwlock_rdlock(&review->rows_lock);
-    if (status == RER_OK)
-        status = fit(&taken, error);
-    if (status == RER_OK)
-        status = sum_up(taught, odds, &taken, error);
+    RER_THEN(status, fit(&taken, error));
+    RER_THEN(status, sum_up(taught, odds, &taken, error));
     (void)pthread_rwlock_unlock(&review->rows_lock);
     rer_grouped_logistic_free(&taken.fit);
     RER_FREE_ALL(taken.verdicts, taken.promises, taken.is_decided, taken.promised, taken.wrong, taken.group,
