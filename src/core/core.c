@@ -154,8 +154,16 @@ rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char 
 
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error)
 {
-    for (int i = 0; i < count; i++)
-        RER_TRY(make_room(&rooms[i], what, error));
+    for (int made = 0; made < count; made++) {
+        rer_status status = make_room(&rooms[made], what, error);
+        if (status == RER_OK)
+            continue;
+        while (made-- > 0) {
+            free(*(void **)rooms[made].out);
+            *(void **)rooms[made].out = NULL;
+        }
+        return status;
+    }
     return RER_OK;
 }
 

@@ -41,7 +41,7 @@ void rer_struct_give(void *room, const void *made, size_t size);
 void *rer_memory(int64_t bytes);
 /* Zeroed, 64-byte aligned memory for `count` items; `what` names it in the message. free() it. */
 rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error);
-/* Several at once: the first that fails ends it. What was made stays, for the caller's one free. */
+/* Several at once, all or none: where one fails, those before it are NULL again. */
 typedef struct rer_room {
     void *out; /* address of the pointer */
     int64_t count, item_size;

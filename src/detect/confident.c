@@ -166,9 +166,9 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
     double *values = NULL, total = (double)j->classes.start[j->run->C];
     rer_ranked *rests = NULL;
     int64_t kept = 0, *start = j->cell_start;
-    rer_status status = rer_allocate(&values, out->n_joint, sizeof *values, "the joint", error);
-    RER_THEN(status, rer_allocate(&rests, out->n_joint, sizeof *rests, "the joint", error));
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    rer_room rooms[] = {RER_ROOM(values, out->n_joint), RER_ROOM(rests, out->n_joint)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the joint", error));
+    for (int32_t c = 0; c < j->run->C; c++) {
         double sum = 0, n = (double)rer_class_size(&j->classes, c);
         for (int64_t i = start[c]; i < start[c + 1]; i++)
             sum += (double)out->joint[i].count;
@@ -176,7 +176,7 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
         for (int64_t i = start[c]; i < start[c + 1]; i++)
             values[i] = (double)out->joint[i].count / sum * n / total * total;
     }
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    for (int32_t c = 0; c < j->run->C; c++) {
         int64_t from = start[c], to = start[c + 1];
         start[c] = kept;
         round_cells(out->joint + from, values + from, to - from, rests);
@@ -184,10 +184,9 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
             if (out->joint[i].count > 0)
                 out->joint[kept++] = out->joint[i];
     }
-    if (status == RER_OK)
-        start[j->run->C] = out->n_joint = kept;
+    start[j->run->C] = out->n_joint = kept;
     RER_FREE_ALL(values, rests);
-    return status;
+    return RER_OK;
 }
 
 static rer_status make_joint(judging *j, rer_error *error)
@@ -327,8 +326,8 @@ static rer_status prune_by_noise_rate(judging *j, rer_error *error)
 static rer_status prune_by_class(judging *j, rer_error *error)
 {
     candidate *heap = NULL;
-    rer_status status = rer_allocate(&heap, j->run->N, sizeof *heap, "flags", error);
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    RER_TRY(rer_allocate(&heap, j->run->N, sizeof *heap, "flags", error));
+    for (int32_t c = 0; c < j->run->C; c++) {
         int64_t n = rer_class_size(&j->classes, c), right = 1;
         for (int64_t i = j->cell_start[c]; i < j->cell_start[c + 1]; i++)
             right = j->out->joint[i].truth == c ? j->out->joint[i].count : right;
@@ -340,7 +339,7 @@ static rer_status prune_by_class(judging *j, rer_error *error)
         flag_list(j->out, &list, RER_PRUNE_BY_CLASS);
     }
     free(heap);
-    return status;
+    return RER_OK;
 }
 
 static void finish_flags(judging *j)

@@ -284,11 +284,10 @@ static rer_status describe_by_hog(const rer_encoder *encoder, const uint8_t *rgb
                                   rer_error *error)
 {
     char *scratch = NULL;
-    rer_status status = rer_allocate(&scratch, rer_hog_scratch(&encoder->plan), 1, "the descriptor of pictures", error);
-    if (status == RER_OK)
-        rer_hog_describe(&encoder->plan, rgb, count, out, scratch);
+    RER_TRY(rer_allocate(&scratch, rer_hog_scratch(&encoder->plan), 1, "the descriptor of pictures", error));
+    rer_hog_describe(&encoder->plan, rgb, count, out, scratch);
     free(scratch);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_encoder_describe(rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *out, rer_error *error)

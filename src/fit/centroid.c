@@ -81,8 +81,10 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_room rooms[] = {RER_ROOM(u, (C + 1) * D), RER_ROOM(norm, C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class means in the metric", error);
-    if (status != RER_OK)
-        goto done;
+    if (status != RER_OK) {
+        rer_centroid_clear(centroid);
+        return status;
+    }
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             u[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
@@ -104,7 +106,6 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
         status = keep_real(&centroid->norm, norm, C, centroid->in_double, error);
         norm = NULL;
     }
-done:
     RER_FREE_ALL(u, norm);
     if (status != RER_OK)
         rer_centroid_clear(centroid);
@@ -173,9 +174,8 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
         return rer_centroid_set_metric(centroid, scatter, dof, a, error);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_status status = rer_allocate(&root, D * D, sizeof(float), "the covariance", error);
-    if (status != RER_OK)
-        return status;
+    rer_status status = RER_OK;
+    RER_TRY(rer_allocate(&root, D * D, sizeof(float), "the covariance", error));
     for (int64_t j = 0; j < D; j++)
         for (int64_t k = 0; k <= j; k++)
             root[j * D + k] = (float)entry(&shrunk, j, k);

@@ -51,17 +51,17 @@ static rer_status find_neighbors(rer_neighbor *lists, const float *x, int64_t n,
     rer_neighbor *candidates = NULL;
     int64_t tile = rer_min(TILE, n), room = rer_min(others + SPARE, n - 1);
     rer_room rooms[] = {RER_ROOM(square, n), RER_ROOM(products, tile * n), RER_ROOM(candidates, room)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error));
+    for (int64_t i = 0; i < n; i++)
         square[i] = kernels->sum_squares(x + i * D, D);
-    for (int64_t first = 0; status == RER_OK && first < n; first += tile) {
+    for (int64_t first = 0; first < n; first += tile) {
         int64_t count = rer_min(tile, n - first);
         rer_multiply_f32(products, n, x + first * D, x, count, n, D);
         for (int64_t i = first; i < first + count; i++)
             search_row(lists + i * others, others, candidates, room, x, square, products + (i - first) * n, i, n, D);
     }
     RER_FREE_ALL(square, products, candidates);
-    return status;
+    return RER_OK;
 }
 
 /* ---- 2. memberships ---------------------------------------------------------------------- */

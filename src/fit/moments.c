@@ -39,11 +39,7 @@ rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool 
         return rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", C, (long long)D);
     rer_room rooms[] = {RER_ROOM(made.n, C),          RER_ROOM(made.sum, values),  RER_ROOM(made.rest, values),
                         RER_ROOM(made.square, 2 * D), RER_ROOM(made.first_row, D), RER_ROOM(made.low, 2 * D)};
-    rer_status status = rer_allocate_all(rooms, ranges ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "class means", error);
-    if (status != RER_OK) {
-        rer_class_sums_free(&made);
-        return status;
-    }
+    RER_TRY(rer_allocate_all(rooms, ranges ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "class means", error));
     made.square_rest = made.square + D;
     made.high = ranges ? made.low + D : NULL;
     for (int64_t j = 0; ranges && j < D; j++) {

@@ -90,14 +90,12 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
     double *share = NULL, *mean = NULL, *variance = NULL;
     int64_t steps = REPORTS_RUN * rer_max(1, graph->draws / BATCH / REPORTS);
     rer_room rooms[] = {RER_ROOM(share, n), RER_ROOM(mean, D), RER_ROOM(variance, D)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the mean of a class", error);
-    if (status == RER_OK) {
-        head_shares(share, graph, n);
-        weigh_rows(mean, variance, x, share, n, D);
-        descend_all(constant, mean, variance, D, steps);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the mean of a class", error));
+    head_shares(share, graph, n);
+    weigh_rows(mean, variance, x, share, n, D);
+    descend_all(constant, mean, variance, D, steps);
     RER_FREE_ALL(share, mean, variance);
-    return status;
+    return RER_OK;
 }
 
 static rer_status fit_class(void *context, int64_t item, void *scratch, rer_error *error)

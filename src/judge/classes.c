@@ -37,15 +37,12 @@ static int64_t gather_confused(uint64_t *keys, const rer_result *result)
 rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
 {
     uint64_t *keys = NULL, *work = NULL, C = (uint64_t)result->C;
-    int64_t n = 0;
     rer_room rooms[] = {RER_ROOM(keys, result->N), RER_ROOM(work, result->N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error);
-    if (status == RER_OK) {
-        n = gather_confused(keys, result);
-        rer_sort_keys(keys, n, C * C, work);
-        status = rer_allocate(list, n, sizeof **list, "confused samples", error);
-    }
     *count = 0;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error));
+    int64_t n = gather_confused(keys, result);
+    rer_sort_keys(keys, n, C * C, work);
+    rer_status status = rer_allocate(list, n, sizeof **list, "confused samples", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++) {
         if (i == 0 || keys[i] != keys[i - 1])
             (*list)[(*count)++] = (rer_confusion){(int32_t)(keys[i] / C), (int32_t)(keys[i] % C), 0};

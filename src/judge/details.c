@@ -78,18 +78,18 @@ static rer_status sort_by_portion(detail_run *run, rer_portion_kind kind, rer_er
     int64_t *next = NULL;
     rer_room rooms[] = {RER_ROOM(run->start[kind], count + 1), RER_ROOM(run->rows[kind], result->N),
                         RER_ROOM(next, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "portions", error);
-    for (int32_t g = 0; status == RER_OK && g < count; g++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "portions", error));
+    for (int32_t g = 0; g < count; g++) {
         next[g] = run->start[kind][g];
         run->start[kind][g + 1] = next[g] + portions[g].n;
     }
-    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+    for (int64_t row = 0; row < result->N; row++) {
         int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g >= 0)
             run->rows[kind][next[g]++] = row;
     }
     free(next);
-    return status;
+    return RER_OK;
 }
 
 /* Of a class: its error over that of chance, 1 - P(nearest = c). Their mean, weighted by n (1 - P), is that of
@@ -113,13 +113,11 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
     const rer_result *result = run->result;
     rer_details *details = run->details;
     int64_t *given = NULL, *predicted = NULL;
-    rer_status status = rer_allocate(&given, details->C, sizeof *given, "classes", error);
-    RER_THEN(status, rer_allocate(&predicted, details->C, sizeof *predicted, "classes", error));
-    if (status == RER_OK) {
-        details->portions[0].difficulty = result->summary.difficulty;
-        set_class_difficulties(run, predicted);
-    }
-    for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
+    rer_room rooms[] = {RER_ROOM(given, details->C), RER_ROOM(predicted, details->C)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error));
+    details->portions[0].difficulty = result->summary.difficulty;
+    set_class_difficulties(run, predicted);
+    for (int32_t g = 0; g < details->G; g++) {
         int64_t wrong = 0;
         memset(given, 0, (size_t)details->C * sizeof *given);
         memset(predicted, 0, (size_t)details->C * sizeof *predicted);
@@ -133,7 +131,7 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
             rer_difficulty(wrong, given, predicted, details->C);
     }
     RER_FREE_ALL(given, predicted);
-    return status;
+    return RER_OK;
 }
 
 static rer_status name_portions(detail_run *run, rer_error *error)

@@ -361,12 +361,9 @@ static void take_verdict(application *a, const rer_verdict_of_row *verdict)
 static rer_status count_votes(application *a, rer_error *error)
 {
     rer_verdict_of_row *verdicts = NULL;
-    int64_t count = 0;
-    rer_status status = rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error);
-    if (status == RER_OK) {
-        count = rer_votes_count(verdicts, a->votes, a->n_votes);
-        status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
-    }
+    RER_TRY(rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error));
+    int64_t count = rer_votes_count(verdicts, a->votes, a->n_votes);
+    rer_status status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
     for (int64_t i = 0; i < count && status == RER_OK; i++)
         take_verdict(a, &verdicts[i]);
     free(verdicts);

@@ -67,27 +67,25 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
     double *keys = NULL;   /* [n_classes, 2, RER_CLASS_SAMPLES] */
     int32_t *place = NULL; /* [C] among the classes shown, or -1 */
     const rer_room rooms[] = {RER_ROOM(gallery->samples, size), RER_ROOM(keys, size), RER_ROOM(place, result->C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "samples of classes", error);
-    if (status == RER_OK) {
-        for (int32_t c = 0; c < result->C; c++)
-            place[c] = -1;
-        for (int64_t i = 0; i < shown; i++)
-            place[gallery->classes[i]] = (int32_t)i;
-        for (int64_t i = 0; i < size; i++)
-            gallery->samples[i] = -1;
-        for (int64_t row = 0; row < result->N; row++) {
-            int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
-            double chi = rer_chi_of(result, row);
-            if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
-                continue;
-            int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
-            insert(gallery->samples + first, keys + first, RER_CLASS_SAMPLES, row, chi);
-            insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES,
-                   row, -chi);
-        }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "samples of classes", error));
+    for (int32_t c = 0; c < result->C; c++)
+        place[c] = -1;
+    for (int64_t i = 0; i < shown; i++)
+        place[gallery->classes[i]] = (int32_t)i;
+    for (int64_t i = 0; i < size; i++)
+        gallery->samples[i] = -1;
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
+        double chi = rer_chi_of(result, row);
+        if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
+            continue;
+        int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
+        insert(gallery->samples + first, keys + first, RER_CLASS_SAMPLES, row, chi);
+        insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES, row,
+               -chi);
     }
     RER_FREE_ALL(keys, place);
-    return status;
+    return RER_OK;
 }
 
 /* Rows that fit no class. */
@@ -195,16 +193,14 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
     int64_t neighbours = gallery->n_suspects * RER_NEIGHBOURS;
     int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + neighbours + examples + samples);
     const rer_room rooms[] = {RER_ROOM(gallery->rows, most), RER_ROOM(seen, N / 8 + 1)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
-    if (status == RER_OK) {
-        add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
-        add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
-        add_rows(gallery, gallery->neighbours, neighbours, seen);
-        add_rows(gallery, gallery->examples, examples, seen);
-        add_rows(gallery, gallery->samples, samples, seen);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error));
+    add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
+    add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
+    add_rows(gallery, gallery->neighbours, neighbours, seen);
+    add_rows(gallery, gallery->examples, examples, seen);
+    add_rows(gallery, gallery->samples, samples, seen);
     free(seen);
-    return status;
+    return RER_OK;
 }
 
 /* ---- texts ------------------------------------------------------------------------------------ */
@@ -253,15 +249,13 @@ static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int6
     int64_t *rows = NULL;     /* [n_rows] increasing */
     rer_texts read = {0};
     const rer_room rooms[] = {RER_ROOM(order, gallery->n_rows), RER_ROOM(rows, gallery->n_rows)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
-    if (status == RER_OK) {
-        for (int64_t i = 0; i < gallery->n_rows; i++)
-            order[i] = (rer_ranked){(double)gallery->rows[i], i};
-        rer_sort_ranked(order, gallery->n_rows);
-        for (int64_t i = 0; i < gallery->n_rows; i++)
-            rows[i] = (int64_t)order[i].value;
-        status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error));
+    for (int64_t i = 0; i < gallery->n_rows; i++)
+        order[i] = (rer_ranked){(double)gallery->rows[i], i};
+    rer_sort_ranked(order, gallery->n_rows);
+    for (int64_t i = 0; i < gallery->n_rows; i++)
+        rows[i] = (int64_t)order[i].value;
+    rer_status status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
     RER_THEN(status, place_texts(gallery, &read, order, room, error));
     rer_texts_free(&read);
     RER_FREE_ALL(order, rows);

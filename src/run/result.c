@@ -384,13 +384,11 @@ rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, in
     int64_t *rows = NULL;
     if (count <= 0 || mark_from_place(marks, result, count) <= count)
         return RER_OK;
-    rer_status status = rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error);
-    if (status == RER_OK) {
-        memset(marks, 0, (size_t)result->N);
-        count = rer_result_suspects(result, count, rows);
-        for (int64_t i = 0; i < count; i++)
-            marks[rows[i]] = 1;
-    }
+    RER_TRY(rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error));
+    memset(marks, 0, (size_t)result->N);
+    count = rer_result_suspects(result, count, rows);
+    for (int64_t i = 0; i < count; i++)
+        marks[rows[i]] = 1;
     free(rows);
-    return status;
+    return RER_OK;
 }

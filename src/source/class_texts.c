@@ -28,11 +28,9 @@ static rer_status fill_template(rer_texts_builder *sentences, const char *templa
     int64_t size = (int64_t)(strlen(template) + strlen(name)) + 1;
     if (place == NULL)
         return wrong_template(template, error);
-    rer_status status = rer_allocate(&sentence, size, 1, "a sentence", error);
-    if (status == RER_OK) {
-        int length = snprintf(sentence, (size_t)size, "%.*s%s%s", (int)(place - template), template, name, place + 2);
-        status = rer_texts_add(sentences, sentence, length, error);
-    }
+    RER_TRY(rer_allocate(&sentence, size, 1, "a sentence", error));
+    int length = snprintf(sentence, (size_t)size, "%.*s%s%s", (int)(place - template), template, name, place + 2);
+    rer_status status = rer_texts_add(sentences, sentence, length, error);
     free(sentence);
     return status;
 }

@@ -115,11 +115,9 @@ static rer_status add_name(rer_texts_builder *texts, const char *name, int64_t l
     char *shown = NULL;
     if (rer_is_utf8(name, length))
         return rer_texts_add(texts, name, length, error);
-    rer_status status = rer_allocate(&shown, 4 * length + 8, 1, "a name", error);
-    if (status == RER_OK) {
-        (void)rer_quote(shown, 4 * length + 8, name, length);
-        status = rer_texts_add(texts, shown, (int64_t)strlen(shown), error);
-    }
+    RER_TRY(rer_allocate(&shown, 4 * length + 8, 1, "a name", error));
+    (void)rer_quote(shown, 4 * length + 8, name, length);
+    rer_status status = rer_texts_add(texts, shown, (int64_t)strlen(shown), error);
     free(shown);
     return status;
 }

@@ -48,20 +48,18 @@ static rer_status list_draws(rer_edge_draws *draws, const rer_training *training
     int64_t *order = NULL;
     int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
     rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(draws->head, count), RER_ROOM(draws->tail, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error);
-    if (status == RER_OK) {
-        permute(order, count, training->seed, RER_RANDOM_EDGES, key);
-        for (int64_t e = 0; e < graph->count; e++)
-            for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
-                draws->head[order[used]] = graph->edges[e].head;
-                draws->tail[order[used]] = graph->edges[e].tail;
-            }
-        for (; used < count; used++)
-            draws->head[order[used]] = draws->tail[order[used]] = (int32_t)used;
-        draws->count = count;
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error));
+    permute(order, count, training->seed, RER_RANDOM_EDGES, key);
+    for (int64_t e = 0; e < graph->count; e++)
+        for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
+            draws->head[order[used]] = graph->edges[e].head;
+            draws->tail[order[used]] = graph->edges[e].tail;
+        }
+    for (; used < count; used++)
+        draws->head[order[used]] = draws->tail[order[used]] = (int32_t)used;
+    draws->count = count;
     free(order);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_edge_draws_make(rer_edge_draws *draws, const rer_training *training, const float *x, int64_t n,

@@ -463,21 +463,19 @@ static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_
     int32_t *labels = NULL, *place = NULL;
     rer_ranked *sized = NULL;
     const rer_room rooms[] = {RER_ROOM(labels, data->N), RER_ROOM(place, cluster->K), RER_ROOM(sized, cluster->K)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error);
-    for (int32_t k = 0; status == RER_OK && k < cluster->K; k++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error));
+    for (int32_t k = 0; k < cluster->K; k++)
         sized[k].place = k;
-    for (int64_t row = 0; status == RER_OK && row < data->N; row++)
+    for (int64_t row = 0; row < data->N; row++)
         if (cluster->run.invalid[row] == 0)
             sized[cluster->cluster[row]].value--; /* the largest first */
-    if (status == RER_OK) {
-        rer_sort_ranked(sized, cluster->K);
-        for (int32_t k = 0; k < cluster->K; k++)
-            place[sized[k].place] = k;
-        for (int64_t row = 0; row < data->N; row++)
-            labels[row] = cluster->run.invalid[row] == 0 ? place[cluster->cluster[row]] : -1;
-        rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
-        status = rer_dataset_set_labels(data, &view, error);
-    }
+    rer_sort_ranked(sized, cluster->K);
+    for (int32_t k = 0; k < cluster->K; k++)
+        place[sized[k].place] = k;
+    for (int64_t row = 0; row < data->N; row++)
+        labels[row] = cluster->run.invalid[row] == 0 ? place[cluster->cluster[row]] : -1;
+    rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
+    rer_status status = rer_dataset_set_labels(data, &view, error);
     RER_FREE_ALL(labels, place, sized);
     return status;
 }

@@ -107,11 +107,9 @@ rer_status rer_rows_file_open(rer_rows_file *file, const char *out, int64_t colu
     size_t size = strlen(out) + sizeof ".part";
     head wanted = {.checksum = checksum, .columns = columns, .item_size = item_bytes(&opened)};
     memcpy(wanted.magic, magic, sizeof magic);
-    rer_status status = rer_allocate(&opened.path, (int64_t)size, 1, "a file name", error);
-    if (status == RER_OK) {
-        (void)snprintf(opened.path, size, "%s.part", out);
-        status = open_file(&opened, &wanted, error);
-    }
+    RER_TRY(rer_allocate(&opened.path, (int64_t)size, 1, "a file name", error));
+    (void)snprintf(opened.path, size, "%s.part", out);
+    rer_status status = open_file(&opened, &wanted, error);
     if (status == RER_OK)
         *file = opened;
     else

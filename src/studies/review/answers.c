@@ -135,15 +135,16 @@ static rer_status search_rows(search *s, rer_error *error)
 {
     const rer_review_rows *rows = &s->review->rows;
     const rer_dataset *data = s->review->data;
-    rer_status status = rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < rows->classes.count; c++)
+    rer_status status = RER_OK;
+    RER_TRY(rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error));
+    for (int32_t c = 0; c < rows->classes.count; c++)
         s->has_class[c] = has_words(rer_text(&rows->classes, c), s->words);
-    if (status == RER_OK && s->number >= s->first && s->number < rows->N) /* what was named comes first */
+    if (s->number >= s->first && s->number < rows->N) /* what was named comes first */
         s->found[s->count++] = s->number;
-    if (status == RER_OK && data != NULL && rer_row_texts_are_there(&data->texts))
+    if (data != NULL && rer_row_texts_are_there(&data->texts))
         status = rer_row_texts_visit(&data->texts, rows->N, take_row, s, error);
     else
-        for (int64_t row = s->first; status == RER_OK && row < rows->N && take_row(s, row, NULL);)
+        for (int64_t row = s->first; row < rows->N && take_row(s, row, NULL);)
             row++;
     free(s->has_class);
     return status;

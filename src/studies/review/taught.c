@@ -83,8 +83,8 @@ rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, co
     *verdicts = NULL;
     *count = 0;
     const rer_room rooms[] = {RER_ROOM(votes, journal->count), RER_ROOM(*verdicts, journal->count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "verdicts", error);
-    for (int64_t i = 0; status == RER_OK && i < journal->count; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "verdicts", error));
+    for (int64_t i = 0; i < journal->count; i++) {
         const rer_entry *entry = &journal->entries[i];
         if (!entry->is_current || entry->kind == RER_OPEN || entry->kind == RER_UNSURE || entry->row >= review->rows.N)
             continue;
@@ -92,10 +92,9 @@ rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, co
         int32_t outcome = keeps ? review->rows.given[entry->row] : drops ? -1 : class_of(review, entry);
         votes[n++] = (rer_vote){entry->row, outcome, entry->reviewer};
     }
-    if (status == RER_OK)
-        *count = rer_votes_count(*verdicts, votes, n);
+    *count = rer_votes_count(*verdicts, votes, n);
     free(votes);
-    return status;
+    return RER_OK;
 }
 
 /* ---- the lesson ------------------------------------------------------------------------------- */
@@ -194,17 +193,15 @@ static rer_status sum_up(rer_taught *taught, float *odds, const lesson *taken, r
     double *promised = NULL, spread = 0;
     int32_t *group = NULL;
     const rer_room rooms[] = {RER_ROOM(promised, taken->review->rows.N), RER_ROOM(group, taken->review->rows.N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error));
     *taught = (rer_taught){.looked = taken->n, .shift = taken->fit.shift, .slope = taken->fit.slope};
     for (int64_t i = 0; i < taken->n; i++) {
         taught->wrong += taken->wrong[i] > 0;
         taught->promised += rer_logistic(taken->promised[i]);
     }
-    if (status == RER_OK) {
-        taught->next = find_next(promised, group, odds, taken);
-        status =
-            rer_grouped_logistic_sum(&taught->expected, &spread, &taken->fit, promised, group, taught->next, error);
-    }
+    taught->next = find_next(promised, group, odds, taken);
+    rer_status status =
+        rer_grouped_logistic_sum(&taught->expected, &spread, &taken->fit, promised, group, taught->next, error);
     for (int64_t i = 0; status == RER_OK && i < taught->next; i++)
         taught->promised_next += rer_logistic(promised[i]);
     taught->low = fmax(0, taught->expected - INTERVAL * spread);
