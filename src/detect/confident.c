@@ -306,12 +306,11 @@ static rer_status prune_by_noise_rate(judging *j, rer_error *error)
     const rer_confident *out = j->out;
     candidate *heaps = NULL;
     int64_t total = 0, used = 0;
-    rer_status status = rer_allocate(&j->prune, out->n_joint, sizeof *j->prune, "flags", error);
-    if (status == RER_OK)
-        set_rooms(j);
-    for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++)
+    RER_TRY(rer_allocate(&j->prune, out->n_joint, sizeof *j->prune, "flags", error));
+    set_rooms(j);
+    for (int64_t i = 0; i < out->n_joint; i++)
         total += j->prune[i].room;
-    RER_THEN(status, rer_allocate(&heaps, total, sizeof *heaps, "flags", error));
+    rer_status status = rer_allocate(&heaps, total, sizeof *heaps, "flags", error);
     for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++) {
         j->prune[i].heap = heaps + used;
         used += j->prune[i].room;

@@ -162,13 +162,13 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
     rer_verdict made = {.noise_rate = NAN};
     int64_t N = detection->run.N;
     rer_room rooms[] = {RER_ROOM(made.mistakenness, N), RER_ROOM(made.suggested, N), RER_ROOM(made.flagged, N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
-    for (int64_t row = 0; status == RER_OK && row < N; row++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error));
+    for (int64_t row = 0; row < N; row++) {
         made.mistakenness[row] = NAN;
         made.suggested[row] = -1;
     }
     rer_pace_enter(&detection->run, RER_PACE_DETECTING);
-    RER_THEN(status, detector->run(&made, detection, detector, error));
+    rer_status status = detector->run(&made, detection, detector, error);
     if (status == RER_OK)
         *verdict = made;
     else

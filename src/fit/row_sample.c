@@ -96,13 +96,13 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
     rer_row_sample made = {0};
     class_place *place = NULL;
     int64_t usable = 0, drawn = 0;
-    rer_status status = rer_allocate(&place, run->C, sizeof *place, "class offsets", error);
-    for (int32_t c = 0; status == RER_OK && c < run->C; c++) {
+    RER_TRY(rer_allocate(&place, run->C, sizeof *place, "class offsets", error));
+    for (int32_t c = 0; c < run->C; c++) {
         place[c].next = usable;
         usable += n[c] >= 2 ? n[c] : 0; /* a sample alone in its class has no left-out error */
     }
     int64_t count = rer_min(most, usable);
-    RER_THEN(status, allocate_sample(&made, count, run->D, error));
+    rer_status status = allocate_sample(&made, count, run->D, error);
     for (int64_t i = 0; status == RER_OK && i < run->N && drawn < count; i++) {
         int32_t c = run->given[i];
         if (!rer_run_has_label(run, i) || n[c] < 2)

@@ -160,11 +160,11 @@ static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, 
     const int64_t *start = run->start[kind] + (item - rer_portion_place(details, kind, 0));
     int64_t n = start[1] - start[0];
     float *chi = NULL;
-    rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    RER_TRY(rer_allocate(&chi, n, sizeof *chi, "ratios", error));
+    for (int64_t i = 0; i < n; i++)
         chi[i] = (float)rer_chi_of(run->result, run->rows[kind][start[0] + i]);
-    RER_THEN(status, rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
-                                        (uint64_t)item, error));
+    rer_status status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
+                                           (uint64_t)item, error);
     free(chi);
     return status;
 }

@@ -12,9 +12,9 @@ static rer_status copy_labels(rer_labels *copy, const rer_labels *labels, rer_er
 {
     rer_labels made = {.N = labels->N, .C = labels->C};
     rer_texts_builder names = {0};
-    rer_status status = rer_allocate(&made.codes, labels->N, sizeof *made.codes, "labels", error);
-    if (status == RER_OK)
-        memcpy(made.codes, labels->codes, (size_t)labels->N * sizeof *made.codes);
+    RER_TRY(rer_allocate(&made.codes, labels->N, sizeof *made.codes, "labels", error));
+    memcpy(made.codes, labels->codes, (size_t)labels->N * sizeof *made.codes);
+    rer_status status = RER_OK;
     for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
         status =
             rer_texts_add(&names, rer_text(&labels->names, c), (int64_t)strlen(rer_text(&labels->names, c)), error);

@@ -148,10 +148,10 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
     float *all = NULL;
     int best = 0;
     rer_room rooms[] = {RER_ROOM(all, run->N * count), RER_ROOM(subspace->own, run->N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "own-class errors", error);
-    for (int64_t i = 0; status == RER_OK && i < run->N * count; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "own-class errors", error));
+    for (int64_t i = 0; i < run->N * count; i++)
         all[i] = NAN;
-    RER_THEN(status, rer_subspace_fit_classes(subspace, all, ranks, count, &model->normalizer, run, error));
+    rer_status status = rer_subspace_fit_classes(subspace, all, ranks, count, &model->normalizer, run, error);
     if (status == RER_OK && count > 1) {
         subspace->rank = ranks[count - 1];
         status = rer_subspace_finish(subspace, error);

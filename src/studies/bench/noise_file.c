@@ -11,10 +11,10 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     int32_t *map = NULL; /* [other's C] */
     char **names = NULL; /* [C] */
     const rer_room rooms[] = {RER_ROOM(map, other->C), RER_ROOM(names, labels->C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error));
+    for (int32_t c = 0; c < labels->C; c++)
         names[c] = labels->names.bytes + labels->names.offset[c];
-    RER_THEN(status, rer_labels_match(map, other, names, labels->C, error));
+    rer_status status = rer_labels_match(map, other, names, labels->C, error);
     for (int32_t c = 0; status == RER_OK && c < other->C; c++) {
         const char *name = rer_text(&other->names, c);
         if (map[c] < 0)
