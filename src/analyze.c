@@ -273,51 +273,50 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
     return RER_OK;
 }
 
+/* `span` is freed by the caller where it has not become the model's. */
+static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span, const rer_dataset *data,
+                               run_outputs *outputs, timed *times, rer_error *error)
+{
+    const rer_options *options = &result->options;
+    RER_TRY(rer_result_copy_names(result, NULL, &data->labels.names, error));
+    RER_TRY(rer_run_start(run, data, result->given, result->C, options, told_by(times), error));
+    run->passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
+    if (can_span(data, options))
+        RER_TRY(rer_span_make(span, run, error));
+    if (*span != NULL)
+        RER_TRY(rer_span_enter(run, *span, true, error));
+    times->pace = rer_pace_of(run, needs_second_look(options, data), outputs->wanted.folder != NULL);
+    run->pace = &times->pace;
+    RER_TRY(choose_device(run, result, error));
+    RER_TRY(run_stages(result, run, outputs, error));
+    result->model->span = *span;
+    *span = NULL;
+    return RER_OK;
+}
+
+/* *result is freed by the caller, on failure too. */
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
                           run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
-    rer_result *made = NULL;
     rer_run run = {0};
-    const rer_progress *told = told_by(times);
-    bool writes = outputs->wanted.folder != NULL;
-    rer_status status = rer_dataset_check_labelled(data, error);
-    RER_THEN(status, rer_result_make(&made, data->N, data->labels.C, options, error));
-    if (status != RER_OK)
-        return status;
-    memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    status = rer_result_copy_names(made, NULL, &data->labels.names, error);
-    RER_THEN(status, rer_run_start(&run, data, made->given, made->C, options, told, error));
-    run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
-    if (status == RER_OK && can_span(data, options))
-        status = rer_span_make(&span, &run, error);
-    if (status == RER_OK && span != NULL)
-        status = rer_span_enter(&run, span, true, error);
-    if (status == RER_OK) {
-        times->pace = rer_pace_of(&run, needs_second_look(options, data), writes);
-        run.pace = &times->pace;
-        status = choose_device(&run, made, error);
-    }
-    RER_THEN(status, run_stages(made, &run, outputs, error));
-    if (status == RER_OK)
-        made->model->span = span;
-    else
-        rer_span_free(span);
+    RER_TRY(rer_dataset_check_labelled(data, error));
+    RER_TRY(rer_result_make(result, data->N, data->labels.C, options, error));
+    rer_result *made = *result;
+    memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
+    rer_status status = run_analysis(made, &run, &span, data, outputs, times, error);
+    rer_span_free(span);
     rer_device_close(&run);
     rer_run_end(&run);
     times->pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
-        status = rer_result_detail(made, data, told, error);
-    if (status == RER_OK && writes)
+        status = rer_result_detail(made, data, told_by(times), error);
+    if (status == RER_OK && outputs->wanted.folder != NULL)
         status = say_writing(times, error);
-    if (status != RER_OK) {
-        rer_result_free(made);
-        return status;
-    }
-    finish_summary(made, made->model, data, started);
-    *result = made;
-    return RER_OK;
+    if (status == RER_OK)
+        finish_summary(made, made->model, data, started);
+    return status;
 }
 
 /* What rer_analyze and rer_score begin with. */
@@ -407,36 +406,37 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
     return status;
 }
 
+static rer_status run_scoring(rer_result *result, rer_run *run, const rer_model *model, const rer_dataset *data,
+                              run_outputs *outputs, timed *times, rer_error *error)
+{
+    RER_TRY(rer_run_start(run, data, result->given, result->C, &result->options, told_by(times), error));
+    run->passes = &rer_passes_here;
+    if (model->span != NULL)
+        RER_TRY(rer_span_enter(run, model->span, false, error));
+    times->pace = rer_pace_of_scoring(run, outputs->wanted.folder != NULL);
+    run->pace = &times->pace;
+    RER_TRY(rer_result_copy_names(result, model->names, NULL, error));
+    RER_TRY(give_labels(result, model, data, error));
+    return score_and_judge(result, model, NULL, run, outputs, error);
+}
+
+/* *result is freed by the caller, on failure too. */
 static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
                         const rer_options *options, run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
-    rer_result *made = NULL;
+    rer_run run = {0};
     if (data->D != rer_model_columns(model))
         return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
                         data->features.name, (long long)data->D, name_of(model), (long long)rer_model_columns(model));
-    RER_TRY(rer_result_make(&made, data->N, model->C, options, error));
-    rer_run run = {0};
-    bool writes = outputs->wanted.folder != NULL;
-    rer_status status = rer_run_start(&run, data, made->given, made->C, options, told_by(times), error);
-    run.passes = &rer_passes_here;
-    if (status == RER_OK && model->span != NULL)
-        status = rer_span_enter(&run, model->span, false, error);
-    times->pace = rer_pace_of_scoring(&run, writes);
-    run.pace = &times->pace;
-    RER_THEN(status, rer_result_copy_names(made, model->names, NULL, error));
-    RER_THEN(status, give_labels(made, model, data, error));
-    RER_THEN(status, score_and_judge(made, model, NULL, &run, outputs, error));
+    RER_TRY(rer_result_make(result, data->N, model->C, options, error));
+    rer_status status = run_scoring(*result, &run, model, data, outputs, times, error);
     rer_run_end(&run);
-    if (status == RER_OK && writes)
+    if (status == RER_OK && outputs->wanted.folder != NULL)
         status = say_writing(times, error);
-    if (status != RER_OK) {
-        rer_result_free(made);
-        return status;
-    }
-    finish_summary(made, model, data, started);
-    *result = made;
-    return RER_OK;
+    if (status == RER_OK)
+        finish_summary(*result, model, data, started);
+    return status;
 }
 
 rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *given,
