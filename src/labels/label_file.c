@@ -28,14 +28,7 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have columns", path,
                           column);
-    if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_input_texts(&opened.texts, &input, column, expected, error);
-    else if (status == RER_OK)
-        status = rer_input_array(&opened.array, &input, error);
-    if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_labels_from_texts(&opened.labels, &opened.texts, error);
-    else if (status == RER_OK)
-        status = rer_labels_from_array(&opened.labels, &opened.array, error);
+    RER_THEN(status, rer_input_labels(&opened.labels, &opened.texts, &opened.array, &input, column, expected, error));
     RER_THEN(status, rer_copy_text(&opened.labels.source, path, error));
     rer_input_close(&input);
     if (status == RER_OK)

@@ -1,6 +1,7 @@
 /* Gram and Schmidt by panels of rows: what lies in the basis so far is taken off twice (once leaves what products in
  * float round off), then within the panel row by row. A row that has next to nothing left adds nothing. */
 #include "run/span.h"
+#include "source/formats.h"
 
 #include <math.h>
 #include <string.h>
@@ -196,15 +197,9 @@ rer_status rer_span_enter(rer_run *run, const rer_span *span, bool within, rer_e
     *view = *run->data;
     view->D = width;
     view->hog = false;
-    view->features = (rer_array){.name = run->data->features.name,
-                                 .dtype = RER_F32,
-                                 .item_size = sizeof(float),
-                                 .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-                                 .rank = 2,
-                                 .shape = {run->N, width},
-                                 .data = (const unsigned char *)pass.x,
-                                 .owned = (unsigned char *)pass.x,
-                                 .fd = -1};
+    view->features = rer_float_rows(pass.x, run->N, width);
+    view->features.name = run->data->features.name;
+    view->features.owned = (unsigned char *)pass.x;
     run->data = run->view = view;
     run->D = width;
     return RER_OK;

@@ -47,14 +47,15 @@ rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spo
     return RER_OK;
 }
 
-rer_array rer_float_rows(int64_t N, int64_t D)
+rer_array rer_float_rows(const float *x, int64_t N, int64_t D)
 {
     return (rer_array){.dtype = RER_F32,
                        .item_size = sizeof(float),
-                       .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+                       .big_endian = HOST_IS_BIG,
                        .rank = 2,
                        .fd = -1,
-                       .shape = {N, D}};
+                       .shape = {N, D},
+                       .data = (const unsigned char *)x};
 }
 
 /* ---- shapes ------------------------------------------------------------------------------ */

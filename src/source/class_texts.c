@@ -100,9 +100,8 @@ rer_status rer_class_texts_take(rer_dataset *data, const rer_files *files, const
     rer_status status = find_names(&names, data, files->classes, error);
     RER_THEN(status, rer_class_texts_describe(&made, &columns, &names, files->class_template, &settings, error));
     if (status == RER_OK) {
-        rer_array array = rer_float_rows(names.count, columns);
+        rer_array array = rer_float_rows(made, names.count, columns);
         array.name = files->classes != NULL ? (char *)files->classes : (char *)"names of classes";
-        array.data = (const unsigned char *)made;
         status = rer_class_embeddings_take(data, &array, error);
     }
     rer_texts_free(&names);

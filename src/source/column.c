@@ -141,6 +141,17 @@ rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *colum
     return status;
 }
 
+rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *array, rer_input *input,
+                            const char *column_name, int64_t expected, rer_error *error)
+{
+    if (input->format == RER_TEXT) {
+        RER_TRY(rer_input_texts(texts, input, column_name, expected, error));
+        return rer_labels_from_texts(labels, texts, error);
+    }
+    RER_TRY(rer_input_array(array, input, error));
+    return rer_labels_from_array(labels, array, error);
+}
+
 rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column_name, int64_t expected,
                           rer_error *error)
 {

@@ -146,25 +146,27 @@ rer_status rer_images_take(rer_images *images, rer_array *array, int64_t N, rer_
     return RER_OK;
 }
 
-rer_status rer_images_open(rer_images *images, const char *path, int64_t N, const rer_texts *ids, rer_error *error)
+static rer_status open_file(rer_images *images, const char *path, int64_t N, rer_error *error)
 {
-    rer_images opened = {.array = {.fd = -1}};
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
-    rer_status status = RER_OK;
-    if (rer_path_is_folder(path)) {
-        status = open_folder(&opened, path, N, ids, error);
+    rer_status status = rer_input_open(&input, path, error);
+    if (status == RER_OK && input.format == RER_TEXT) {
+        status = open_list(images, &input, path, N, error);
     } else {
-        status = rer_input_open(&input, path, error);
-        if (status == RER_OK && input.format == RER_TEXT)
-            status = open_list(&opened, &input, path, N, error);
-        else if (status == RER_OK)
-            status = rer_input_array(&array, &input, error);
-        if (status == RER_OK && input.format != RER_TEXT)
-            status = rer_images_take(&opened, &array, N, error);
+        RER_THEN(status, rer_input_array(&array, &input, error));
+        RER_THEN(status, rer_images_take(images, &array, N, error));
     }
     rer_array_close(&array);
     rer_input_close(&input);
+    return status;
+}
+
+rer_status rer_images_open(rer_images *images, const char *path, int64_t N, const rer_texts *ids, rer_error *error)
+{
+    rer_images opened = {.array = {.fd = -1}};
+    rer_status status =
+        rer_path_is_folder(path) ? open_folder(&opened, path, N, ids, error) : open_file(&opened, path, N, error);
     if (status == RER_OK)
         *images = opened;
     else

@@ -144,31 +144,32 @@ static rer_status enter_member(rer_input *input, rer_error *error)
     return RER_OK;
 }
 
+/* What the array is; `data` where it does not lie in the input's bytes. */
+static rer_status read_header(rer_array *array, rer_bytes *data, rer_input *input, rer_error *error)
+{
+    RER_TRY(rer_copy_text(&array->name, input->name, error));
+    if (input->format == RER_ZIP)
+        RER_TRY(enter_member(input, error));
+    if (input->format == RER_HDF5)
+        return rer_hdf5_open(array, data, input, error);
+    return input->format == RER_IDX ? rer_idx_header(array, &input->bytes, error)
+                                    : rer_npy_header(array, &input->bytes, error);
+}
+
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error)
 {
-    if (input->format == RER_TEXT)
-        return rer_input_table(array, NULL, NULL, input, NULL, NULL, NULL, error);
     rer_array opened = {.fd = -1};
     rer_bytes data = RER_NO_BYTES;
-    rer_status status = rer_copy_text(&opened.name, input->name, error);
-    if (status == RER_OK && input->format == RER_ZIP)
-        status = enter_member(input, error);
-    if (status != RER_OK)
-        goto done;
-    if (input->format == RER_HDF5)
-        status = rer_hdf5_open(&opened, &data, input, error);
-    else if (input->format == RER_IDX)
-        status = rer_idx_header(&opened, &input->bytes, error);
-    else
-        status = rer_npy_header(&opened, &input->bytes, error);
-    if (status != RER_OK)
-        goto done;
-    rer_array_take(&opened, input->format == RER_HDF5 ? &data : &input->bytes);
-    *array = opened;
-    opened = (rer_array){.fd = -1};
-done:
+    if (input->format == RER_TEXT)
+        return rer_input_table(array, NULL, NULL, input, NULL, NULL, NULL, error);
+    rer_status status = read_header(&opened, &data, input, error);
+    if (status == RER_OK) {
+        rer_array_take(&opened, input->format == RER_HDF5 ? &data : &input->bytes);
+        *array = opened;
+    } else {
+        rer_array_close(&opened);
+    }
     rer_bytes_close(&data);
-    rer_array_close(&opened);
     return status;
 }
 

@@ -148,30 +148,27 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
     int32_t *class_of = NULL; /* [U] */
     rer_texts_builder sorted = {0};
     int64_t U = distinct_names->count;
-    rer_status status = rer_allocate(&names, U, sizeof *names, "class names", error);
-    RER_THEN(status, rer_allocate(&class_of, U, sizeof *class_of, "class numbers", error));
-    if (status != RER_OK)
-        goto done;
+    rer_room rooms[] = {RER_ROOM(names, U), RER_ROOM(class_of, U)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "class names", error));
     for (int64_t i = 0; i < U; i++) {
         names[i] = (named){rer_text(distinct_names, i), (int32_t)i};
         class_of[i] = -1;
     }
     bool drops_minus_one = false;
     int64_t C = sort_names(names, U, &drops_minus_one);
+    rer_status status = RER_OK;
     for (int64_t c = 0; c < C && status == RER_OK; c++) {
         class_of[names[c].number] = (int32_t)c;
         status = rer_texts_add(&sorted, names[c].name, (int64_t)strlen(names[c].name), error);
     }
-    if (status != RER_OK)
-        goto done;
-    for (int64_t i = 0; i < N; i++)
+    for (int64_t i = 0; i < N && status == RER_OK; i++)
         if (codes[i] >= 0)
             codes[i] = class_of[codes[i]];
-    *labels = (rer_labels){
-        .N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts, .drops_minus_one = drops_minus_one};
-    sorted.texts = (rer_texts){0};
-done:
-    rer_texts_free(&sorted.texts);
+    if (status == RER_OK)
+        *labels = (rer_labels){
+            .N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts, .drops_minus_one = drops_minus_one};
+    else
+        rer_texts_free(&sorted.texts);
     RER_FREE_ALL(names, class_of);
     return status;
 }

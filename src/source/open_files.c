@@ -50,25 +50,6 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     return status;
 }
 
-static rer_status read_labels(rer_labels *labels, rer_input *input, const char *column, int64_t N, rer_error *error)
-{
-    rer_texts texts = {0};
-    rer_array array = {.fd = -1};
-    rer_status status;
-    if (input->format == RER_TEXT) {
-        status = rer_input_texts(&texts, input, column, N, error);
-        if (status == RER_OK)
-            status = rer_labels_from_texts(labels, &texts, error);
-    } else {
-        status = rer_input_array(&array, input, error);
-        if (status == RER_OK)
-            status = rer_labels_from_array(labels, &array, error);
-    }
-    rer_array_close(&array);
-    rer_texts_free(&texts);
-    return status;
-}
-
 static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error *error)
 {
     RER_TRY(rer_texts_open(&data->ids, files->ids, NULL, data->N, error));
@@ -83,12 +64,16 @@ static rer_status open_row_values(rer_labels *values, const rer_dataset *data, c
                                   const char *what, const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
+    rer_texts texts = {0};
+    rer_array array = {.fd = -1};
     rer_status status = rer_input_open_column(&input, file, error);
-    RER_THEN(status, read_labels(values, &input, column, data->N, error));
+    RER_THEN(status, rer_input_labels(values, &texts, &array, &input, column, data->N, error));
     if (status == RER_OK && values->N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
                           "%s has %lld %s but %s has %lld rows; give one a row (an empty one where there is none)",
                           file, (long long)values->N, what, files->features, (long long)data->N);
+    rer_array_close(&array);
+    rer_texts_free(&texts);
     rer_input_close(&input);
     return status;
 }

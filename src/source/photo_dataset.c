@@ -61,7 +61,7 @@ static rer_status make_array(rer_array *array, gathering *g, const char *name, r
     int64_t N = g->paths.texts.count;
     rer_array form = {.dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {N, SIDE, SIDE, 3}};
     if (g->encoder != NULL)
-        form = rer_float_rows(N, rer_encoder_columns(g->encoder));
+        form = rer_float_rows(NULL, N, rer_encoder_columns(g->encoder));
     return rer_array_from_spool(array, &form, &g->spool, name, error);
 }
 

@@ -1,6 +1,7 @@
 /* The same data set with other labels, or with its features in memory. Both lean on the data set that they
  * come from. */
 #include "source/dataset.h"
+#include "source/formats.h"
 #include "source/texts.h"
 
 const int32_t *rer_dataset_labels(const rer_dataset *data)
@@ -185,15 +186,9 @@ rer_status rer_dataset_load(rer_dataset **loaded, const rer_dataset *data, rer_p
         free(pass.x);
         return status;
     }
-    made->features = (rer_array){.name = name,
-                                 .dtype = RER_F32,
-                                 .item_size = sizeof(float),
-                                 .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-                                 .rank = 2,
-                                 .shape = {data->N, data->D},
-                                 .data = (const unsigned char *)pass.x,
-                                 .owned = (unsigned char *)pass.x,
-                                 .fd = -1};
+    made->features = rer_float_rows(pass.x, data->N, data->D);
+    made->features.name = name;
+    made->features.owned = (unsigned char *)pass.x;
     made->borrows_features = false;
     made->hog = false;
     memset(made->picture, 0, sizeof made->picture);

@@ -259,7 +259,7 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *colum
     RER_THEN(status, check_table(&t, error));
     if (status == RER_OK && columns != NULL)
         status = name_columns(columns, &t, error);
-    rer_array form = rer_float_rows(t.rows, t.features);
+    rer_array form = rer_float_rows(NULL, t.rows, t.features);
     RER_THEN(status, rer_array_from_spool(array, &form, &t.numbers, input->name, error));
     if (status == RER_OK && labels != NULL) {
         *labels = t.labels.texts;

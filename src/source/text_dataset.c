@@ -32,7 +32,7 @@ static rer_status describe_all(rer_array *array, const rer_texts *texts, const r
     }
     RER_THEN(status, rer_text_rows_read(texts, 0, encoder, gather, &g, pool, error));
     if (status == RER_OK) {
-        rer_array form = rer_float_rows(texts->count, rer_encoder_columns(encoder));
+        rer_array form = rer_float_rows(NULL, texts->count, rer_encoder_columns(encoder));
         status = rer_array_from_spool(array, &form, &g.spool, files->features, error);
     }
     rer_pool_close(pool);
