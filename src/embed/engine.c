@@ -375,13 +375,12 @@ static rer_status take_result(rer_engine_result *result, const rer_engine *engin
     ov_shape shape = {0};
     void *data = NULL;
     int type = 0;
-    rer_status status = check(engine, ov->ov_tensor_get_element_type(tensor, &type), "its output", error);
-    if (status == RER_OK && type != ov->float32)
+    RER_TRY(check(engine, ov->ov_tensor_get_element_type(tensor, &type), "its output", error));
+    if (type != ov->float32)
         return rer_fail(error, RER_BAD_INPUT, "%s: its output %s is not float32", engine->name, engine->output);
-    RER_THEN(status, check(engine, ov->ov_tensor_data(tensor, &data), "its output", error));
-    RER_THEN(status, check(engine, ov->ov_tensor_get_shape(tensor, &shape), "its output", error));
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check(engine, ov->ov_tensor_data(tensor, &data), "its output", error));
+    RER_TRY(check(engine, ov->ov_tensor_get_shape(tensor, &shape), "its output", error));
+    rer_status status = RER_OK;
     *result = (rer_engine_result){.data = data, .rank = shape.rank};
     for (int64_t i = 0; i < shape.rank && i < 4; i++)
         result->shape[i] = shape.dims[i];
@@ -399,13 +398,12 @@ rer_status rer_engine_run(rer_engine_result *result, const rer_engine *engine, r
 {
     const openvino *ov = &engine->ov;
     void *tensor = NULL;
-    rer_status status = tokens != NULL ? give_all_tokens(engine, seat, tokens, error) : RER_OK;
-    RER_THEN(status, check(engine, ov->ov_infer_request_infer(seat->request), "failed", error));
-    RER_THEN(status, check(engine, ov->ov_infer_request_get_tensor(seat->request, engine->output, &tensor),
-                           "its output", error));
-    if (status == RER_OK) {
-        status = take_result(result, engine, tensor, error);
-        ov->ov_tensor_free(tensor); /* the request has it too */
-    }
+    if (tokens != NULL)
+        RER_TRY(give_all_tokens(engine, seat, tokens, error));
+    RER_TRY(check(engine, ov->ov_infer_request_infer(seat->request), "failed", error));
+    RER_TRY(
+        check(engine, ov->ov_infer_request_get_tensor(seat->request, engine->output, &tensor), "its output", error));
+    rer_status status = take_result(result, engine, tensor, error);
+    ov->ov_tensor_free(tensor); /* the request has it too */
     return status;
 }

@@ -183,9 +183,9 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
             places[round->count++] = p;
         }
     *any = round->count > 0;
-    RER_TRY(*any ? run_round(round, error) : RER_OK);
     if (!*any)
         return RER_OK;
+    RER_TRY(run_round(round, error));
     for (int i = 0; i < round->count; i++) {
         search->done[places[i]] = true;
         search->fit[places[i]] = round->fit[i];

@@ -324,7 +324,8 @@ static rer_status note_duplicates(rer_result *result, rer_error *error)
 static rer_status add_notes(rer_result *result, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
-    RER_TRY(result->model != NULL ? note_singletons(result, error) : RER_OK);
+    if (result->model != NULL)
+        RER_TRY(note_singletons(result, error));
     RER_TRY(note_duplicates(result, error));
     if (summary->n_invalid > 0)
         RER_TRY(rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",

@@ -72,7 +72,8 @@ rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, r
         return wrong_shape(array, "are features and labels swapped? A single feature is [N, 1]", error);
     data->N = array->shape[0];
     data->D = rer_array_columns(array);
-    RER_TRY(array->rank > 2 ? set_pictures(data, options, error) : RER_OK);
+    if (array->rank > 2)
+        RER_TRY(set_pictures(data, options, error));
     return features_checksum(&data->features_checksum, array, error);
 }
 
@@ -171,7 +172,8 @@ rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer
 rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error)
 {
     rer_error_clear(error);
-    RER_TRY(groups == NULL ? RER_OK : copy_labels(&data->groups, groups, "groups", data->N, error));
+    if (groups != NULL)
+        RER_TRY(copy_labels(&data->groups, groups, "groups", data->N, error));
     data->group_duplicates = groups == NULL;
     return RER_OK;
 }

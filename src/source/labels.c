@@ -63,7 +63,8 @@ static rer_status rehash(distinct *set, rer_error *error)
 static rer_status number_of(distinct *set, uint64_t hash, int64_t key, const rer_texts *texts, int32_t *number,
                             rer_error *error)
 {
-    RER_TRY(2 * set->count >= set->slots ? rehash(set, error) : RER_OK);
+    if (2 * set->count >= set->slots)
+        RER_TRY(rehash(set, error));
     uint64_t at = hash & (uint64_t)(set->slots - 1);
     for (; set->hash != NULL && set->slot[at] != 0; at = (at + 1) & (uint64_t)(set->slots - 1)) {
         int32_t i = set->slot[at] - 1;
