@@ -186,16 +186,12 @@ static rer_status find_output(rer_engine *engine, const char *const *names, bool
     if (must_have)
         return rer_fail(error, RER_BAD_USAGE, "%s: --output %s: it has no output of that name", engine->name,
                         names[-1]);
-    rer_status status =
-        check(engine, ov->ov_model_const_output_by_index(engine->model, 0, &port), "its first output", error);
-    if (status == RER_OK) {
-        status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of its first output", error);
-        ov->ov_output_const_port_free(port);
-    }
-    if (status == RER_OK) {
-        status = rer_copy_text(&engine->output, name, error);
+    RER_TRY(check(engine, ov->ov_model_const_output_by_index(engine->model, 0, &port), "its first output", error));
+    rer_status status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of its first output", error);
+    ov->ov_output_const_port_free(port);
+    RER_THEN(status, rer_copy_text(&engine->output, name, error));
+    if (name != NULL)
         ov->ov_free(name);
-    }
     return status;
 }
 

@@ -38,15 +38,13 @@ static rer_status shrink(rer_picture *small, const rer_picture *picture, int64_t
     int64_t w = rer_max(1, (picture->width * target + longer / 2) / longer);
     int64_t count = h * w * picture->channels;
     *small = (rer_picture){.height = h, .width = w, .channels = picture->channels};
-    rer_status status = rer_allocate(&resized, count, sizeof *resized, "a thumbnail", error);
-    RER_THEN(status, rer_allocate(&small->pixels, count, 1, "a thumbnail", error));
-    if (status == RER_OK) {
-        rer_picture_resize(picture->pixels, picture->height, picture->width, picture->channels, resized, h, w);
-        for (int64_t i = 0; i < count; i++)
-            small->pixels[i] = (uint8_t)fminf(255, fmaxf(0, resized[i] + 0.5F));
-    }
+    rer_room rooms[] = {RER_ROOM(resized, count), RER_ROOM(small->pixels, count)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a thumbnail", error));
+    rer_picture_resize(picture->pixels, picture->height, picture->width, picture->channels, resized, h, w);
+    for (int64_t i = 0; i < count; i++)
+        small->pixels[i] = (uint8_t)fminf(255, fmaxf(0, resized[i] + 0.5F));
     free(resized);
-    return status;
+    return RER_OK;
 }
 
 /* Any number of channels -> four: red, green, blue, opacity. */
