@@ -4,6 +4,7 @@
 #include "detect/duplicates.h"
 #include "device/device.h"
 #include "fit/row_sample.h"
+#include "fit/units.h"
 #include "judge/judge.h"
 #include "parts/parts.h"
 #include "report/report.h"
@@ -149,8 +150,9 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
+    const rer_run as_came = rer_units_leave(run);
     if (status == RER_OK && left_out)
-        status = rer_verdict_find(&verdict, &detector, run, error);
+        status = rer_verdict_find(&verdict, &detector, &as_came, error);
     rer_pace_enter(run, RER_PACE_SUMS);
     if (status == RER_OK && verdict.flagged != NULL) {
         rer_verdict_give(result, &verdict);
@@ -187,8 +189,9 @@ static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error
 {
     const rer_dataset *data = run->data;
     rer_pace_enter(run, RER_PACE_COPIES);
+    const rer_run as_came = rer_units_leave(run);
     if (run->options->duplicates != RER_OFF || data->group_duplicates)
-        RER_TRY(rer_duplicates_find(result, run, error));
+        RER_TRY(rer_duplicates_find(result, &as_came, error));
     rer_pace_enter(run, RER_PACE_SUMS);
     run->groups = data->group_duplicates ? result->duplicate : data->groups.codes;
     return RER_OK;
@@ -222,9 +225,8 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
  * outside of it. */
 static bool can_span(const rer_dataset *data, const rer_options *options)
 {
-    bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
-    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
-           data->class_embeddings == NULL;
+    return rer_span_pays(data) && rer_normalize_of(options) == RER_WHITEN && options->reconstructor == RER_CENTROID &&
+           !rer_dataset_is_apart(data) && data->class_embeddings == NULL;
 }
 
 /* Stages say how far the work is; this turns it into how far the time is. */
@@ -265,7 +267,8 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
     RER_TRY(rer_device_open(run, why, error));
     if (*why != 0)
         RER_TRY(rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why));
-    if (rows->on_card != NULL && (run->device == NULL || !run->device->in_place))
+    bool stay = run->data->units != NULL || (run->device != NULL && run->device->in_place);
+    if (rows->on_card != NULL && !stay)
         RER_TRY(rer_result_add_note(
             result, error,
             "the features lie on card %d and were copied block by block; --device cuda:%d leaves them there",
@@ -273,9 +276,16 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
     return RER_OK;
 }
 
-/* `span` is freed by the caller where it has not become the model's. */
-static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span, const rer_dataset *data,
-                               run_outputs *outputs, timed *times, rer_error *error)
+static rer_status enter_units(rer_run *run, const rer_units *units, rer_result *result, rer_error *error)
+{
+    RER_TRY(rer_units_enter(run, units, error));
+    return rer_result_add_note(result, error,
+                               "the features are measurements in units of their own: each was standardised");
+}
+
+/* `span` and `units` are freed by the caller where they have not become the model's. */
+static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span, rer_units **units,
+                               const rer_dataset *data, run_outputs *outputs, timed *times, rer_error *error)
 {
     const rer_options *options = &result->options;
     RER_TRY(rer_result_copy_names(result, NULL, &data->labels.names, error));
@@ -285,12 +295,17 @@ static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span
         RER_TRY(rer_span_make(span, run, error));
     if (*span != NULL)
         RER_TRY(rer_span_enter(run, *span, true, error));
+    RER_TRY(rer_units_find(units, run, error));
+    if (*units != NULL)
+        RER_TRY(enter_units(run, *units, result, error));
     times->pace = rer_pace_of(run, needs_second_look(options, data), outputs->wanted.folder != NULL);
     run->pace = &times->pace;
     RER_TRY(choose_device(run, result, error));
     RER_TRY(run_stages(result, run, outputs, error));
     result->model->span = *span;
+    result->model->units = *units;
     *span = NULL;
+    *units = NULL;
     return RER_OK;
 }
 
@@ -301,14 +316,16 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     double started = rer_now();
     rer_run run = {0};
     rer_span *span = NULL;
+    rer_units *units = NULL;
     RER_TRY(rer_dataset_check_labelled(data, error));
     RER_TRY(rer_result_make(result, data->N, data->labels.C, options, error));
     rer_result *made = *result;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    rer_status status = run_analysis(made, &run, &span, data, outputs, times, error);
-    rer_span_free(span);
+    rer_status status = run_analysis(made, &run, &span, &units, data, outputs, times, error);
     rer_device_close(&run);
     rer_run_end(&run);
+    rer_span_free(span);
+    rer_units_free(units);
     times->pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
         status = rer_result_detail(made, data, told_by(times), error);
@@ -413,6 +430,8 @@ static rer_status run_scoring(rer_result *result, rer_run *run, const rer_model 
     run->passes = &rer_passes_here;
     if (model->span != NULL)
         RER_TRY(rer_span_enter(run, model->span, false, error));
+    if (model->units != NULL)
+        RER_TRY(rer_units_enter(run, model->units, error));
     times->pace = rer_pace_of_scoring(run, outputs->wanted.folder != NULL);
     run->pace = &times->pace;
     RER_TRY(rer_result_copy_names(result, model->names, NULL, error));

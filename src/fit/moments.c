@@ -127,6 +127,8 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     block_sums *sums = memory;
     *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
+    if (run->every > 1 && (run->first_row / RER_BLOCK + item) % run->every != 0)
+        return RER_OK;
     RER_TRY(rer_block_read(&sums->block, run, pass->normalizer, item, error));
     memset(sums->square, 0, (size_t)D * sizeof(double));
     int64_t count = order_by_class(sums->places, block);
