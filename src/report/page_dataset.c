@@ -228,8 +228,7 @@ static void put_method(const rer_page *page)
 {
     const rer_options *options = &page->result->options;
     rer_writer *writer = page->writer;
-    const char *steps[] = {describe_normalisation(options->normalize),
-                           describe_models(options->reconstructor),
+    const char *steps[] = {describe_normalisation(options->normalize), describe_models(options->reconstructor),
                            "The errors of all classes on a sample give its χ, and over all samples difficulty and "
                            "nearest-class error.",
                            describe_probability(page)};
