@@ -42,9 +42,6 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out",   "weights", "auto",  "class-names", "label-column",
-                                       "quiet", "help",    "color", NULL};
-
 const cli_command apply_command = {
     .name = "apply",
     .usage = "y DECISIONS|RESULTS --out FILE|--weights FILE [--auto P] [options]",
@@ -53,6 +50,6 @@ const cli_command apply_command = {
                  "rer apply y.npy results --auto .9 --out y_clean.npy"},
     .files_min = 2,
     .files_max = 2,
-    .accepted = accepted,
+    .accepted = "out weights auto class-names label-column quiet help color",
     .run = run,
 };

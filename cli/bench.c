@@ -236,26 +236,6 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out",
-                                       "noise",
-                                       "rates",
-                                       "seeds",
-                                       "human",
-                                       "detectors",
-                                       "seed",
-                                       "bootstrap",
-                                       "features",
-                                       "label-column",
-                                       "threads",
-                                       "memory",
-                                       "json",
-                                       "quiet",
-                                       "help",
-                                       "drop-invalid",
-                                       "class-embeddings",
-                                       "color",
-                                       NULL};
-
 const cli_command bench_command = {
     .name = "bench",
     .usage = "X [y] [--out DIR] [--noise KIND,...] [--rates R,...] [--human FILE...] [options]",
@@ -265,7 +245,8 @@ const cli_command bench_command = {
     .files_min = 1,
     .files_max = 2,
     .results = "bench",
-    .accepted = accepted,
+    .accepted = "out noise rates seeds human detectors seed bootstrap features label-column threads memory "
+                "json quiet help drop-invalid class-embeddings color",
     .analyses = 100,
     .run = run,
 };

@@ -39,8 +39,8 @@ typedef struct cli_command {
     int files_min, files_max;
     const char *results;                        /* whose folder --out names; NULL: it names a file */
     const char *const *beside;                  /* endings of what is written beside --out X.npy, up to a NULL */
-    const char *const *refused;                 /* options that are not this command's, up to a NULL */
-    const char *const *accepted;                /* or the only ones that are */
+    const char *refused;                        /* options that are not this command's, blanks between them */
+    const char *accepted;                       /* or the only ones that are */
     double analyses;                            /* as long as how many it takes, 0: one */
     int (*run)(const cli_arguments *arguments); /* returns the exit code */
 } cli_command;

@@ -145,9 +145,6 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const accepted[] = {"out",  "mode",  "column", "error-rates", "json", "quiet", "spreadsheet-safe",
-                                       "help", "color", NULL};
-
 const cli_command compare_command = {
     .name = "compare",
     .usage = "RUN RUN ... [--out DIR] [options]",
@@ -157,6 +154,6 @@ const cli_command compare_command = {
     .files_min = 2,
     .files_max = FILES_MAX,
     .results = "compare",
-    .accepted = accepted,
+    .accepted = "out mode column error-rates json quiet spreadsheet-safe help color",
     .run = run,
 };

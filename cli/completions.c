@@ -263,8 +263,6 @@ static int run(const cli_arguments *arguments)
     return report_failure(&error);
 }
 
-static const char *const accepted[] = {"help", NULL};
-
 const cli_command completions_command = {
     .name = "completions",
     .usage = "bash|zsh|fish",
@@ -273,6 +271,6 @@ const cli_command completions_command = {
     .choices = "bash|zsh|fish",
     .files_min = 1,
     .files_max = 1,
-    .accepted = accepted,
+    .accepted = "help",
     .run = run,
 };

@@ -76,11 +76,6 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {
-    "out",     "model",  "preset",           "size",  "crop",    "interpolation", "mean",
-    "std",     "output", "descriptor",       "dtype", "classes", "template",      "strict",
-    "threads", "memory", "spreadsheet-safe", "quiet", "color",   "help",          NULL};
-
 static const char *const beside[] = {"_ids.csv", "_labels.csv", "_skipped.csv", "_classes.npy", NULL};
 
 const cli_command embed_command = {
@@ -92,6 +87,7 @@ const cli_command embed_command = {
     .files_min = 1,
     .files_max = 1,
     .beside = beside,
-    .accepted = accepted,
+    .accepted = "out model preset size crop interpolation mean std output descriptor dtype classes template "
+                "strict threads memory spreadsheet-safe quiet color help",
     .run = run,
 };

@@ -34,9 +34,6 @@ static int run(const cli_arguments *arguments)
     return 0;
 }
 
-static const char *const accepted[] = {"out",    "features", "human", "label-column", "type",  "rate", "threads",
-                                       "memory", "seed",     "quiet", "help",         "color", NULL};
-
 const cli_command noise_command = {
     .name = "noise",
     .usage = "y --out FILE [--type KIND] [--rate R] [options]",
@@ -45,6 +42,6 @@ const cli_command noise_command = {
                  "rer noise y.npy --type human --human y2.npy --rate .1 --out y_noisy.npy"},
     .files_min = 1,
     .files_max = 1,
-    .accepted = accepted,
+    .accepted = "out features human label-column type rate threads memory seed quiet help color",
     .run = run,
 };

@@ -82,8 +82,6 @@ static int run(const cli_arguments *arguments)
     return signals_received() != 0 ? 128 + signals_received() : 0;
 }
 
-static const char *const accepted[] = {"port", "open", "reviewer", "export", "quiet", "help", "color", NULL};
-
 const cli_command review_command = {
     .name = "review",
     .usage = "DIR [--open] [--reviewer NAME] [--port N] [--export FILE]",
@@ -91,6 +89,6 @@ const cli_command review_command = {
     .examples = {"rer review results --open", "rer review results --export decisions.csv"},
     .files_min = 1,
     .files_max = 1,
-    .accepted = accepted,
+    .accepted = "port open reviewer export quiet help color",
     .run = run,
 };

@@ -125,9 +125,6 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors",    "ids",    "images",           "texts", "class-names",
-                                      "over",       "threshold", "budget", "spreadsheet-safe", NULL};
-
 const cli_command scale_command = {
     .name = "scale",
     .usage = "X [y] [--out DIR] [options]",
@@ -136,7 +133,7 @@ const cli_command scale_command = {
     .files_min = 1,
     .files_max = 2,
     .results = "scale",
-    .refused = refused,
+    .refused = "save-model errors ids images texts class-names over threshold budget spreadsheet-safe",
     .analyses = 1.5,
     .run = run,
 };

@@ -31,12 +31,6 @@ static int run(const cli_arguments *arguments)
 }
 
 /* What was decided when the model was fitted. */
-static const char *const refused[] = {
-    "save-model",  "reconstructor", "normalize", "shrinkage", "seed",           "folds",       "rank",  "fit-fraction",
-    "fit-samples", "components",    "hidden",    "dropout",   "regularization", "loss-weight", "batch", "neighbors",
-    "metric",      "learning-rate", "repulsion", "spread",    "min-dist",       "a",           "b",     "epochs",
-    NULL};
-
 const cli_command score_command = {
     .name = "score",
     .usage = "MODEL X [y] [--out DIR] [options]",
@@ -45,7 +39,9 @@ const cli_command score_command = {
     .files_min = 2,
     .files_max = 3,
     .results = "analyze",
-    .refused = refused,
+    .refused = "save-model reconstructor normalize shrinkage seed folds rank fit-fraction fit-samples "
+               "components hidden dropout regularization loss-weight batch neighbors metric learning-rate "
+               "repulsion spread min-dist a b epochs",
     .analyses = .3,
     .run = run,
 };

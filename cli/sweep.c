@@ -138,9 +138,6 @@ static int run(const cli_arguments *arguments)
     return status == RER_OK ? 0 : report_failure(&error);
 }
 
-static const char *const refused[] = {"save-model", "errors",           "ids", "images", "texts", "class-names",
-                                      "json",       "spreadsheet-safe", NULL};
-
 const cli_command sweep_command = {
     .name = "sweep",
     .usage = "X [y] --over NAME=V,V,... [--out FILE.csv] [options]",
@@ -149,7 +146,7 @@ const cli_command sweep_command = {
                  "rer sweep X.npy y.npy --reconstructor autoencoder --over neighbors=5,10,20,40,80"},
     .files_min = 1,
     .files_max = 2,
-    .refused = refused,
+    .refused = "save-model errors ids images texts class-names json spreadsheet-safe",
     .analyses = 5,
     .run = run,
 };

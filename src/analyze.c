@@ -92,12 +92,11 @@ static void free_scores(rer_scores *scores)
 static rer_status score_rows(rer_findings *findings, rer_result *result, const rer_model *model, bool left_out,
                              const rer_run *run, rer_output *errors, rer_error *error)
 {
-    rer_status status = make_scores(&findings->scores, result, error);
-    if (status == RER_OK)
-        status = run->passes->score(&findings->scores, &findings->sums, model, run, left_out, errors, error);
-    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
+    RER_TRY(make_scores(&findings->scores, result, error));
+    RER_TRY(run->passes->score(&findings->scores, &findings->sums, model, run, left_out, errors, error));
+    for (int64_t row = 0; row < run->N; row++)
         result->flags[row] |= run->invalid[row] != 0 ? RER_FLAG_INVALID : 0;
-    return status;
+    return RER_OK;
 }
 
 /* The rows that matter are looked at again, unless the probabilities are not the channel's; and a classifier of the
@@ -110,23 +109,20 @@ static bool needs_second_look(const rer_options *options, const rer_dataset *dat
 static rer_status add_notes(rer_result *result, const rer_detector *detector, bool left_out, const rer_dataset *data,
                             rer_error *error)
 {
-    rer_status status = RER_OK;
     if (detector->name != NULL)
-        status = rer_result_add_note(result, error,
-                                     "labels were judged by %s (%s); ratios, errors and predictions are the "
-                                     "reconstructor's",
-                                     detector->name, detector->help);
-    if (status == RER_OK && !left_out && result->summary.n_labelled > 0)
-        status = rer_result_add_note(result, error,
-                                     "labels are judged by their class models alone: a saved model has no rows for a "
-                                     "second look");
-    if (status == RER_OK && left_out)
-        status = note_pictures(result, data, error);
-    if (status == RER_OK && left_out)
-        status = note_clusters(result, data, error);
-    if (status == RER_OK)
-        status = note_minus_one(result, &data->labels, error);
-    return status;
+        RER_TRY(rer_result_add_note(result, error,
+                                    "labels were judged by %s (%s); ratios, errors and predictions are the "
+                                    "reconstructor's",
+                                    detector->name, detector->help));
+    if (!left_out && result->summary.n_labelled > 0)
+        RER_TRY(rer_result_add_note(result, error,
+                                    "labels are judged by their class models alone: a saved model has no rows for a "
+                                    "second look"));
+    if (left_out) {
+        RER_TRY(note_pictures(result, data, error));
+        RER_TRY(note_clusters(result, data, error));
+    }
+    return note_minus_one(result, &data->labels, error);
 }
 
 /* What is written beside the result: all of it appears together, when nothing else can fail. */
@@ -150,8 +146,7 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     rer_status status = RER_OK;
     if (errors != NULL)
         status = rer_errors_open(errors, outputs->wanted.errors, model->C, run->N, error);
-    if (status == RER_OK)
-        status = score_rows(&findings, result, model, left_out, run, errors, error);
+    RER_THEN(status, score_rows(&findings, result, model, left_out, run, errors, error));
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
@@ -164,10 +159,8 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         findings.flagged = verdict.flagged;
         findings.noise_rate = verdict.noise_rate;
     }
-    if (status == RER_OK)
-        status = rer_judge(result, &findings, run->pool, error);
-    if (status == RER_OK)
-        status = add_notes(result, &detector, left_out, run->data, error);
+    RER_THEN(status, rer_judge(result, &findings, run->pool, error));
+    RER_THEN(status, add_notes(result, &detector, left_out, run->data, error));
     rer_verdict_free(&verdict);
     free_scores(&findings.scores);
     result->summary.seconds.score = scored - start;
@@ -195,14 +188,13 @@ static rer_status check_abilities(const rer_model *model, const rer_dataset *dat
 static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error)
 {
     const rer_dataset *data = run->data;
-    rer_status status = RER_OK;
     rer_pace_enter(run, RER_PACE_COPIES);
     const rer_run as_came = rer_units_leave(run);
     if (run->options->duplicates != RER_OFF || data->group_duplicates)
-        status = rer_duplicates_find(result, &as_came, error);
+        RER_TRY(rer_duplicates_find(result, &as_came, error));
     rer_pace_enter(run, RER_PACE_SUMS);
     run->groups = data->group_duplicates ? result->duplicate : data->groups.codes;
-    return status;
+    return RER_OK;
 }
 
 /* Fits, calibrates, scores and judges, into a result that has labels. */
@@ -213,21 +205,16 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
     rer_calibration calibration = {0};
     rer_status status = rer_model_begin(&result->model, run->data, run->options, error);
     rer_model *model = result->model;
-    if (status == RER_OK)
-        status = check_abilities(model, run->data, error);
-    if (status == RER_OK)
-        status = find_groups(run, result, error);
-    if (status == RER_OK)
-        status = model->reconstructor->fit(model, &sample, run, error);
+    RER_THEN(status, check_abilities(model, run->data, error));
+    RER_THEN(status, find_groups(run, result, error));
+    RER_THEN(status, model->reconstructor->fit(model, &sample, run, error));
     double fitted = rer_now();
     if (run->options->ratios_only) /* without any row there is nothing to search for */
         rer_row_sample_free(&sample);
-    if (status == RER_OK)
-        status = rer_calibrate(&calibration, model, &sample, run, error);
+    RER_THEN(status, rer_calibrate(&calibration, model, &sample, run, error));
     rer_row_sample_free(&sample);
     double calibrated = rer_now();
-    if (status == RER_OK)
-        status = score_and_judge(result, model, &calibration, run, outputs, error);
+    RER_THEN(status, score_and_judge(result, model, &calibration, run, outputs, error));
     rer_calibration_free(&calibration);
     result->summary.seconds.fit = fitted - started;
     result->summary.seconds.judge += calibrated - fitted; /* what the labels seen say is judgement too */
@@ -238,8 +225,8 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
  * outside of it. */
 static bool can_span(const rer_dataset *data, const rer_options *options)
 {
-    return rer_span_pays(data) && rer_normalize_of(options) == RER_WHITEN && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
-           data->class_embeddings == NULL;
+    return rer_span_pays(data) && rer_normalize_of(options) == RER_WHITEN && options->reconstructor == RER_CENTROID &&
+           !rer_dataset_is_apart(data) && data->class_embeddings == NULL;
 }
 
 /* Stages say how far the work is; this turns it into how far the time is. */
@@ -277,83 +264,76 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
 {
     char why[RER_DEVICE_MESSAGE];
     const rer_array *rows = &run->data->features;
-    rer_status status = rer_device_open(run, why, error);
-    if (status == RER_OK && *why != 0)
-        status = rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why);
+    RER_TRY(rer_device_open(run, why, error));
+    if (*why != 0)
+        RER_TRY(rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why));
     bool stay = run->data->units != NULL || (run->device != NULL && run->device->in_place);
-    if (status == RER_OK && rows->on_card != NULL && !stay)
-        status = rer_result_add_note(
+    if (rows->on_card != NULL && !stay)
+        RER_TRY(rer_result_add_note(
             result, error,
             "the features lie on card %d and were copied block by block; --device cuda:%d leaves them there",
-            rows->card, rows->card);
-    return status;
+            rows->card, rows->card));
+    return RER_OK;
 }
 
 static rer_status enter_units(rer_run *run, const rer_units *units, rer_result *result, rer_error *error)
 {
-    rer_status status = rer_units_enter(run, units, error);
-    return status == RER_OK
-               ? rer_result_add_note(result, error,
-                                     "the features are measurements in units of their own: each was standardised")
-               : status;
+    RER_TRY(rer_units_enter(run, units, error));
+    return rer_result_add_note(result, error,
+                               "the features are measurements in units of their own: each was standardised");
 }
 
+/* `span` and `units` are freed by the caller where they have not become the model's. */
+static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span, rer_units **units,
+                               const rer_dataset *data, run_outputs *outputs, timed *times, rer_error *error)
+{
+    const rer_options *options = &result->options;
+    RER_TRY(rer_result_copy_names(result, NULL, &data->labels.names, error));
+    RER_TRY(rer_run_start(run, data, result->given, result->C, options, told_by(times), error));
+    run->passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
+    if (can_span(data, options))
+        RER_TRY(rer_span_make(span, run, error));
+    if (*span != NULL)
+        RER_TRY(rer_span_enter(run, *span, true, error));
+    RER_TRY(rer_units_find(units, run, error));
+    if (*units != NULL)
+        RER_TRY(enter_units(run, *units, result, error));
+    times->pace = rer_pace_of(run, needs_second_look(options, data), outputs->wanted.folder != NULL);
+    run->pace = &times->pace;
+    RER_TRY(choose_device(run, result, error));
+    RER_TRY(run_stages(result, run, outputs, error));
+    result->model->span = *span;
+    result->model->units = *units;
+    *span = NULL;
+    *units = NULL;
+    return RER_OK;
+}
+
+/* *result is freed by the caller, on failure too. */
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
                           run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
-    rer_result *made = NULL;
     rer_run run = {0};
-    const rer_progress *told = told_by(times);
-    bool writes = outputs->wanted.folder != NULL;
-    rer_status status = rer_dataset_check_labelled(data, error);
-    if (status == RER_OK)
-        status = rer_result_make(&made, data->N, data->labels.C, options, error);
-    if (status != RER_OK)
-        return status;
-    memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    status = rer_result_copy_names(made, NULL, &data->labels.names, error);
-    if (status == RER_OK)
-        status = rer_run_start(&run, data, made->given, made->C, options, told, error);
-    run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
     rer_units *units = NULL;
-    if (status == RER_OK && can_span(data, options))
-        status = rer_span_make(&span, &run, error);
-    if (status == RER_OK && span != NULL)
-        status = rer_span_enter(&run, span, true, error);
-    if (status == RER_OK)
-        status = rer_units_find(&units, &run, error);
-    if (status == RER_OK && units != NULL)
-        status = enter_units(&run, units, made, error);
-    if (status == RER_OK) {
-        times->pace = rer_pace_of(&run, needs_second_look(options, data), writes);
-        run.pace = &times->pace;
-        status = choose_device(&run, made, error);
-    }
-    if (status == RER_OK)
-        status = run_stages(made, &run, outputs, error);
-    if (made->model != NULL) {
-        made->model->span = span;
-        made->model->units = units;
-    } else {
-        rer_span_free(span);
-        rer_units_free(units);
-    }
+    RER_TRY(rer_dataset_check_labelled(data, error));
+    RER_TRY(rer_result_make(result, data->N, data->labels.C, options, error));
+    rer_result *made = *result;
+    memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
+    rer_status status = run_analysis(made, &run, &span, &units, data, outputs, times, error);
     rer_device_close(&run);
     rer_run_end(&run);
+    rer_span_free(span);
+    rer_units_free(units);
     times->pace.part = RER_PACE_DETAILS;
     if (status == RER_OK && (options->details || data->subsets.codes != NULL))
-        status = rer_result_detail(made, data, told, error);
-    if (status == RER_OK && writes)
+        status = rer_result_detail(made, data, told_by(times), error);
+    if (status == RER_OK && outputs->wanted.folder != NULL)
         status = say_writing(times, error);
-    if (status != RER_OK) {
-        rer_result_free(made);
-        return status;
-    }
-    finish_summary(made, made->model, data, started);
-    *result = made;
-    return RER_OK;
+    if (status == RER_OK)
+        finish_summary(made, made->model, data, started);
+    return status;
 }
 
 /* What rer_analyze and rer_score begin with. */
@@ -361,12 +341,11 @@ static rer_status take_inputs(rer_options *options, rer_outputs *outputs, const 
                               const rer_options *given, const rer_outputs *given_outputs, rer_error *error)
 {
     rer_error_clear(error);
-    rer_status status = rer_options_take(options, given, error);
-    if (status == RER_OK)
-        status = rer_struct_take(outputs, sizeof *outputs, given_outputs, "rer_outputs", error);
-    if (status == RER_OK && outputs->folder != NULL)
-        status = rer_check_output(outputs->folder, "analyze", error);
-    return status == RER_OK ? rer_dataset_check(data, error) : status;
+    RER_TRY(rer_options_take(options, given, error));
+    RER_TRY(rer_struct_take(outputs, sizeof *outputs, given_outputs, "rer_outputs", error));
+    if (outputs->folder != NULL)
+        RER_TRY(rer_check_output(outputs->folder, "analyze", error));
+    return rer_dataset_check(data, error);
 }
 
 static bool is_cancelled(const timed *t)
@@ -405,8 +384,7 @@ rer_status rer_analyze(rer_result **result, const rer_dataset *data, const rer_o
     timed times = {.progress = progress};
     rer_result *made = NULL;
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
-    if (status == RER_OK)
-        status = analyze(&made, data, &options, &outputs, &times, error);
+    RER_THEN(status, analyze(&made, data, &options, &outputs, &times, error));
     return give(result, made, data, &outputs, &times, status, error);
 }
 
@@ -420,15 +398,15 @@ static const char *name_of(const rer_model *model)
 /* The data's classes in the model's numbers: map [data's C]. */
 static rer_status match_classes(int32_t *map, const rer_model *model, const rer_dataset *data, rer_error *error)
 {
-    rer_status status = rer_labels_match(map, &data->labels, model->names, model->C, error);
-    for (int32_t c = 0; status == RER_OK && c < data->labels.C; c++) {
+    RER_TRY(rer_labels_match(map, &data->labels, model->names, model->C, error));
+    for (int32_t c = 0; c < data->labels.C; c++) {
         const char *name = data->labels.names.bytes + data->labels.names.offset[c];
         if (map[c] < 0)
-            status = rer_fail(error, RER_BAD_INPUT, "%s: %s has no class '%s'; it has %d classes, among them '%.60s'",
-                              data->labels.source != NULL ? data->labels.source : "labels", name_of(model),
-                              RER_QUOTED(name), model->C, model->names[0]);
+            return rer_fail(error, RER_BAD_INPUT, "%s: %s has no class '%s'; it has %d classes, among them '%.60s'",
+                            data->labels.source != NULL ? data->labels.source : "labels", name_of(model),
+                            RER_QUOTED(name), model->C, model->names[0]);
     }
-    return status;
+    return RER_OK;
 }
 
 static rer_status give_labels(rer_result *result, const rer_model *model, const rer_dataset *data, rer_error *error)
@@ -437,8 +415,7 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
     if (data->labels.codes == NULL)
         return RER_OK;
     rer_status status = rer_allocate(&map, data->labels.C, sizeof *map, "classes", error);
-    if (status == RER_OK)
-        status = match_classes(map, model, data, error);
+    RER_THEN(status, match_classes(map, model, data, error));
     for (int64_t row = 0; status == RER_OK && row < data->N; row++)
         if (data->labels.codes[row] >= 0)
             result->given[row] = map[data->labels.codes[row]];
@@ -446,43 +423,39 @@ static rer_status give_labels(rer_result *result, const rer_model *model, const 
     return status;
 }
 
+static rer_status run_scoring(rer_result *result, rer_run *run, const rer_model *model, const rer_dataset *data,
+                              run_outputs *outputs, timed *times, rer_error *error)
+{
+    RER_TRY(rer_run_start(run, data, result->given, result->C, &result->options, told_by(times), error));
+    run->passes = &rer_passes_here;
+    if (model->span != NULL)
+        RER_TRY(rer_span_enter(run, model->span, false, error));
+    if (model->units != NULL)
+        RER_TRY(rer_units_enter(run, model->units, error));
+    times->pace = rer_pace_of_scoring(run, outputs->wanted.folder != NULL);
+    run->pace = &times->pace;
+    RER_TRY(rer_result_copy_names(result, model->names, NULL, error));
+    RER_TRY(give_labels(result, model, data, error));
+    return score_and_judge(result, model, NULL, run, outputs, error);
+}
+
+/* *result is freed by the caller, on failure too. */
 static rer_status score(rer_result **result, const rer_model *model, const rer_dataset *data,
                         const rer_options *options, run_outputs *outputs, timed *times, rer_error *error)
 {
     double started = rer_now();
-    rer_result *made = NULL;
+    rer_run run = {0};
     if (data->D != rer_model_columns(model))
         return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
                         data->features.name, (long long)data->D, name_of(model), (long long)rer_model_columns(model));
-    rer_status status = rer_result_make(&made, data->N, model->C, options, error);
-    if (status != RER_OK)
-        return status;
-    rer_run run = {0};
-    bool writes = outputs->wanted.folder != NULL;
-    status = rer_run_start(&run, data, made->given, made->C, options, told_by(times), error);
-    run.passes = &rer_passes_here;
-    if (status == RER_OK && model->span != NULL)
-        status = rer_span_enter(&run, model->span, false, error);
-    if (status == RER_OK && model->units != NULL)
-        status = rer_units_enter(&run, model->units, error);
-    times->pace = rer_pace_of_scoring(&run, writes);
-    run.pace = &times->pace;
-    if (status == RER_OK)
-        status = rer_result_copy_names(made, model->names, NULL, error);
-    if (status == RER_OK)
-        status = give_labels(made, model, data, error);
-    if (status == RER_OK)
-        status = score_and_judge(made, model, NULL, &run, outputs, error);
+    RER_TRY(rer_result_make(result, data->N, model->C, options, error));
+    rer_status status = run_scoring(*result, &run, model, data, outputs, times, error);
     rer_run_end(&run);
-    if (status == RER_OK && writes)
+    if (status == RER_OK && outputs->wanted.folder != NULL)
         status = say_writing(times, error);
-    if (status != RER_OK) {
-        rer_result_free(made);
-        return status;
-    }
-    finish_summary(made, model, data, started);
-    *result = made;
-    return RER_OK;
+    if (status == RER_OK)
+        finish_summary(*result, model, data, started);
+    return status;
 }
 
 rer_status rer_score(rer_result **result, const rer_model *model, const rer_dataset *data, const rer_options *given,
@@ -495,7 +468,6 @@ rer_status rer_score(rer_result **result, const rer_model *model, const rer_data
     rer_status status = take_inputs(&options, &outputs.wanted, data, given, given_outputs, error);
     if (status == RER_OK && outputs.wanted.model != NULL)
         status = rer_fail(error, RER_BAD_USAGE, "rer_outputs.model: rer_score fits none; rer_analyze does");
-    if (status == RER_OK)
-        status = score(&made, model, data, &options, &outputs, &times, error);
+    RER_THEN(status, score(&made, model, data, &options, &outputs, &times, error));
     return give(result, made, data, &outputs, &times, status, error);
 }

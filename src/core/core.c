@@ -91,9 +91,9 @@ rer_status rer_struct_check(const void *room, const char *name, rer_error *error
 rer_status rer_struct_take(void *taken, size_t size, const void *given, const char *name, rer_error *error)
 {
     memset(taken, 0, size);
-    rer_status status = rer_struct_check(given, name, error);
-    if (status != RER_OK || given == NULL)
-        return status;
+    RER_TRY(rer_struct_check(given, name, error));
+    if (given == NULL)
+        return RER_OK;
     const unsigned char *bytes = given;
     for (size_t i = size; i < size_of(given); i++)
         if (bytes[i] != 0)
@@ -154,10 +154,17 @@ rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char 
 
 rer_status rer_allocate_all(const rer_room *rooms, int count, const char *what, rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (int i = 0; status == RER_OK && i < count; i++)
-        status = make_room(&rooms[i], what, error);
-    return status;
+    for (int made = 0; made < count; made++) {
+        rer_status status = make_room(&rooms[made], what, error);
+        if (status == RER_OK)
+            continue;
+        while (made-- > 0) {
+            free(*(void **)rooms[made].out);
+            *(void **)rooms[made].out = NULL;
+        }
+        return status;
+    }
+    return RER_OK;
 }
 
 void rer_free_all(void *const *pointers, int count)

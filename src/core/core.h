@@ -19,6 +19,16 @@ rer_status rer_fail(rer_error *error, rer_status status, const char *format, ...
 /* The same for a failed system call: appends strerror(errno); ENOMEM and the like are RER_SYSTEM. */
 rer_status rer_fail_errno(rer_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Steps one after the other. RER_TRY returns a step's failure: where nothing is left to free. RER_THEN takes a step
+ * unless one has failed, for those that free at their end: `status` keeps the first failure. */
+#define RER_TRY(step)                                                                                                  \
+    do {                                                                                                               \
+        rer_status step_status = (step);                                                                               \
+        if (step_status != RER_OK)                                                                                     \
+            return step_status;                                                                                        \
+    } while (0)
+#define RER_THEN(status, step) ((status) = (status) == RER_OK ? (step) : (status))
+
 /* Structs of the caller's that begin with their size, which a program built for another version has otherwise.
  * `taken` [size] becomes what the caller gave, zeros past its end; NULL is all zeros. Members that this library
  * does not know must be zero. `name` is the type's. */
@@ -31,7 +41,7 @@ void rer_struct_give(void *room, const void *made, size_t size);
 void *rer_memory(int64_t bytes);
 /* Zeroed, 64-byte aligned memory for `count` items; `what` names it in the message. free() it. */
 rer_status rer_allocate(void *out, int64_t count, int64_t item_size, const char *what, rer_error *error);
-/* Several at once: the first that fails ends it. What was made stays, for the caller's one free. */
+/* Several at once, all or none: where one fails, those before it are NULL again. */
 typedef struct rer_room {
     void *out; /* address of the pointer */
     int64_t count, item_size;

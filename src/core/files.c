@@ -13,14 +13,11 @@ rer_status rer_file_write(const char *path, rer_putter *put, const void *what, i
 {
     rer_writer writer;
     rer_output output = {0};
-    rer_status status = rer_output_open(&output, path, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_output_open(&output, path, error));
     rer_writer_start(&writer, &output, error);
     put(&writer, what, which);
-    status = rer_writer_end(&writer);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
+    rer_status status = rer_writer_end(&writer);
+    RER_THEN(status, rer_output_commit(&output, error));
     rer_output_discard(&output);
     return status;
 }
@@ -72,15 +69,12 @@ static rer_status write_file(rer_manifest_file *done, const folder_state *state,
 {
     rer_writer writer;
     rer_output output = {0};
-    rer_status status = rer_output_create(&output, state->output, file->name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_output_create(&output, state->output, file->name, error));
     rer_writer_start(&writer, &output, error);
     writer.spreadsheet_safe = state->folder->spreadsheet_safe;
     file->put(&writer, what, file->which);
-    status = rer_writer_end(&writer);
-    if (status == RER_OK)
-        status = rer_output_finish(&output, error);
+    rer_status status = rer_writer_end(&writer);
+    RER_THEN(status, rer_output_finish(&output, error));
     *done = (rer_manifest_file){file->name, writer.put, writer.crc32};
     rer_output_discard(&output);
     return status;
@@ -101,8 +95,7 @@ static rer_status write_at_once(folder_state *state, rer_error *error)
     rer_job job = {
         .stage = "writing", .from = 1, .to = 1, .items = state->count - 1, .work = write_wanted, .context = state};
     rer_status status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
+    RER_THEN(status, rer_pool_run(pool, &job, error));
     rer_pool_close(pool);
     return status;
 }
@@ -112,16 +105,15 @@ static rer_status write_files(folder_state *state, rer_error *error)
     static const rer_file manifest = {RER_MANIFEST, put_manifest, 0, 0};
     const rer_folder *folder = state->folder;
     rer_manifest_file unlisted;
-    rer_status status = RER_OK;
     for (int i = 0; i < folder->count; i++)
         if ((folder->files[i].needs & ~folder->has) == 0)
             state->wanted[state->count++] = &folder->files[i];
     bool at_once = folder->at_once > 1 && state->count > 1;
     if (at_once)
-        status = write_at_once(state, error);
-    for (int i = at_once ? state->count - 1 : 0; i < state->count && status == RER_OK; i++)
-        status = write_wanted(state, i, NULL, error);
-    return status == RER_OK ? write_file(&unlisted, state, &manifest, state, error) : status;
+        RER_TRY(write_at_once(state, error));
+    for (int i = at_once ? state->count - 1 : 0; i < state->count; i++)
+        RER_TRY(write_wanted(state, i, NULL, error));
+    return write_file(&unlisted, state, &manifest, state, error);
 }
 
 static bool is_there(const char *path)
@@ -135,10 +127,8 @@ rer_status rer_folder_stage(rer_output *output, const char *path, const rer_fold
     rer_output made = {0};
     folder_state state = {.folder = folder, .output = &made};
     rer_status status = rer_check_output(path, folder->command, error);
-    if (status == RER_OK)
-        status = rer_output_open_folder(&made, path, error);
-    if (status == RER_OK)
-        status = write_files(&state, error);
+    RER_THEN(status, rer_output_open_folder(&made, path, error));
+    RER_THEN(status, write_files(&state, error));
     if (status == RER_OK && is_there(made.path)) /* again: much time may have passed */
         status = rer_manifest_replaceable(&made.replaced, made.path, folder->command, error);
     if (status == RER_OK)
@@ -153,8 +143,7 @@ rer_status rer_folder_write(const char *path, const rer_folder *folder, rer_erro
     rer_output output = {0};
     rer_error_clear(error);
     rer_status status = rer_folder_stage(&output, path, folder, error);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
+    RER_THEN(status, rer_output_commit(&output, error));
     rer_output_discard(&output);
     return status;
 }
@@ -204,10 +193,8 @@ rer_status rer_check_output(const char *path, const char *command, rer_error *er
         return RER_OK; /* a device, a FIFO */
     char *real = NULL;
     rer_status status = exists && is_folder ? rer_manifest_replaceable(NULL, path, command, error) : RER_OK;
-    if (status == RER_OK)
-        status = rer_follow(&real, path, exists, error);
-    if (status == RER_OK)
-        status = check_parent(real, is_folder, path, error);
+    RER_THEN(status, rer_follow(&real, path, exists, error));
+    RER_THEN(status, check_parent(real, is_folder, path, error));
     free(real);
     return status;
 }

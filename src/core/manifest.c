@@ -189,12 +189,9 @@ rer_status rer_manifest_replaceable(char **names, const char *folder, const char
     json_t *manifest = NULL;
     char *found = NULL;
     rer_status status = check_movable(folder, error);
-    if (status == RER_OK)
-        status = read_manifest(&manifest, folder, error);
-    if (status == RER_OK)
-        status = check_command(manifest, folder, command, error);
-    if (status == RER_OK)
-        status = list_files(&found, folder, manifest, error);
+    RER_THEN(status, read_manifest(&manifest, folder, error));
+    RER_THEN(status, check_command(manifest, folder, command, error));
+    RER_THEN(status, list_files(&found, folder, manifest, error));
     json_decref(manifest);
     if (status == RER_OK && names != NULL)
         *names = found;
@@ -234,15 +231,15 @@ static rer_status check_sum(const json_t *manifest, const char *path, const char
     json_int_t size = json_integer_value(json_object_get(listed, "size"));
     rer_manifest_file file = {.name = name};
     char own[16];
-    rer_status status = sum_file(&file, path, error);
+    RER_TRY(sum_file(&file, path, error));
     (void)snprintf(own, sizeof own, "%08x", (unsigned)file.crc32);
-    if (status == RER_OK && (sum == NULL || size != file.size || strcmp(sum, own) != 0))
-        status = rer_fail(
+    if (sum == NULL || size != file.size || strcmp(sum, own) != 0)
+        return rer_fail(
             error, RER_BAD_INPUT,
             "%s: is not the file that the run has left: it has %lld bytes with the CRC-32 %s, but " RER_MANIFEST
             " says %lld and %.8s; repeat the run, or remove " RER_MANIFEST " to take files as they are",
             path, (long long)file.size, own, (long long)size, sum != NULL ? sum : "nothing");
-    return status;
+    return RER_OK;
 }
 
 /* Those that read tables say what they need. */

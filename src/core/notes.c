@@ -5,13 +5,11 @@ rer_status rer_notes_add_list(rer_notes *notes, rer_error *error, const char *fo
 {
     char text[600];
     int64_t capacity = notes->count;
-    rer_status status = rer_grow(&notes->text, &capacity, notes->count + 1, sizeof *notes->text, "notes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_grow(&notes->text, &capacity, notes->count + 1, sizeof *notes->text, "notes", error));
     (void)vsnprintf(text, sizeof text, format, values);
-    status = rer_copy_text(&notes->text[notes->count], text, error);
-    notes->count += status == RER_OK;
-    return status;
+    RER_TRY(rer_copy_text(&notes->text[notes->count], text, error));
+    notes->count++;
+    return RER_OK;
 }
 
 rer_status rer_notes_add(rer_notes *notes, rer_error *error, const char *format, ...)

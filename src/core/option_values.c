@@ -257,43 +257,32 @@ static rer_status set_device(const rer_option_row *row, rer_options *options, co
     return RER_OK;
 }
 
+static rer_status set_choice(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    int32_t place = find_choice(row->info.metavar, text);
+    if (place < 0)
+        return fail_value(row, text, error);
+    *(int32_t *)rer_option_member(row, options) = place;
+    return RER_OK;
+}
+
+static rer_status set_flag(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
+{
+    if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
+        return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is neither yes nor no", row->info.name, text);
+    *(bool *)rer_option_member(row, options) = strcmp(text, "yes") == 0;
+    return RER_OK;
+}
+
 rer_status rer_option_parse(const rer_option_row *row, rer_options *options, const char *text, rer_error *error)
 {
-    switch (row->kind) {
-    case OPTION_DEVICE:
-        return set_device(row, options, text, error);
-    case OPTION_CHOICE: {
-        int32_t place = find_choice(row->info.metavar, text);
-        if (place < 0)
-            return fail_value(row, text, error);
-        *(int32_t *)rer_option_member(row, options) = place;
-        return RER_OK;
-    }
-    case OPTION_COUNT:
-    case OPTION_WHOLE:
-        return set_whole(row, options, text, error);
-    case OPTION_NUMBER:
-        return set_number(row, options, text, error);
-    case OPTION_AMOUNT:
-        return set_amount(row, options, text, error);
-    case OPTION_SIZE:
-        return set_size(row, options, text, error);
-    case OPTION_RANGE:
-        return set_range(row, options, text, error);
-    case OPTION_LIST:
-    case OPTION_SIZES:
-        return set_list(row, options, text, error);
-    case OPTION_RATES:
-        return set_numbers(row, options, text, error);
-    case OPTION_SUBSET:
-        return set_choices(row, options, text, error);
-    case OPTION_FLAG:
-        if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
-            return rer_fail(error, RER_BAD_USAGE, "--%s: '%s' is neither yes nor no", row->info.name, text);
-        *(bool *)rer_option_member(row, options) = strcmp(text, "yes") == 0;
-        return RER_OK;
-    }
-    return RER_BAD_USAGE;
+    static rer_status (*const set[])(const rer_option_row *, rer_options *, const char *, rer_error *) = {
+        [OPTION_CHOICE] = set_choice, [OPTION_COUNT] = set_whole,    [OPTION_WHOLE] = set_whole,
+        [OPTION_NUMBER] = set_number, [OPTION_AMOUNT] = set_amount,  [OPTION_SIZE] = set_size,
+        [OPTION_RANGE] = set_range,   [OPTION_LIST] = set_list,      [OPTION_SIZES] = set_list,
+        [OPTION_RATES] = set_numbers, [OPTION_SUBSET] = set_choices, [OPTION_FLAG] = set_flag,
+        [OPTION_DEVICE] = set_device};
+    return set[row->kind](row, options, text, error);
 }
 
 /* ---- values as text ----------------------------------------------------------------------- */

@@ -190,9 +190,7 @@ rer_status rer_options_copy(rer_options **copy, const rer_options *options, rer_
 {
     rer_options *made = NULL;
     rer_error_clear(error);
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "options", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "options", error));
     *made = options != NULL ? *options : rer_options_default();
     *copy = made;
     return RER_OK;

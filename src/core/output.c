@@ -74,18 +74,16 @@ static rer_status open_stream(rer_output *output, int fd, rer_error *error)
 static rer_status open_temporary(rer_output *output, rer_error *error)
 {
     int fd = -1;
-    rer_status status = rer_temporary_make(&output->temporary, &fd, output->path, error);
-    return status == RER_OK ? open_stream(output, fd, error) : status;
+    RER_TRY(rer_temporary_make(&output->temporary, &fd, output->path, error));
+    return open_stream(output, fd, error);
 }
 
 rer_status rer_join_path(char **path, const char *folder, const char *name, rer_error *error)
 {
     size_t size = strlen(folder) + strlen(name) + 2;
-    rer_status status = rer_allocate(path, (int64_t)size, 1, "a file name", error);
-    if (status == RER_OK)
-        (void)snprintf(*path, size, "%s%s%s", folder, folder[0] != 0 && folder[strlen(folder) - 1] == '/' ? "" : "/",
-                       name);
-    return status;
+    RER_TRY(rer_allocate(path, (int64_t)size, 1, "a file name", error));
+    (void)snprintf(*path, size, "%s%s%s", folder, folder[0] != 0 && folder[strlen(folder) - 1] == '/' ? "" : "/", name);
+    return RER_OK;
 }
 
 rer_status rer_output_create(rer_output *output, const rer_output *folder, const char *name, rer_error *error)
@@ -93,10 +91,8 @@ rer_status rer_output_create(rer_output *output, const rer_output *folder, const
     rer_output made = {0};
     char *path = NULL;
     rer_status status = rer_join_path(&made.path, folder->path, name, error);
-    if (status == RER_OK)
-        status = rer_join_path(&path, folder->temporary, name, error);
-    if (status == RER_OK)
-        status = open_stream(&made, open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error);
+    RER_THEN(status, rer_join_path(&path, folder->temporary, name, error));
+    RER_THEN(status, open_stream(&made, open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error));
     free(path);
     if (status == RER_OK)
         *output = made;
@@ -132,8 +128,7 @@ rer_status rer_output_open(rer_output *output, const char *path, rer_error *erro
     }
     /* a link is followed, so that the file it points to is replaced and not the link */
     rer_status status = rer_follow(&opened.path, path, is_link && !direct, error);
-    if (status == RER_OK)
-        status = direct ? open_direct(&opened, error) : open_temporary(&opened, error);
+    RER_THEN(status, direct ? open_direct(&opened, error) : open_temporary(&opened, error));
     if (status == RER_OK)
         *output = opened;
     else
@@ -285,17 +280,15 @@ static void settle(rer_output *output)
 
 rer_status rer_outputs_commit(rer_output *outputs, int count, rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (int i = 0; i < count && status == RER_OK; i++)
-        status = rer_output_finish(&outputs[i], error);
-    for (int i = 0; i < count && status == RER_OK; i++)
+    for (int i = 0; i < count; i++)
+        RER_TRY(rer_output_finish(&outputs[i], error));
+    for (int i = 0; i < count; i++)
         rer_temporary_forget(outputs[i].temporary); /* it may be the old one's name from here on */
-    if (status == RER_OK)
-        status = place_all(outputs, count, error);
-    for (int i = 0; i < count && status == RER_OK; i++)
+    RER_TRY(place_all(outputs, count, error));
+    for (int i = 0; i < count; i++)
         if (outputs[i].path != NULL)
             settle(&outputs[i]);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_output_commit(rer_output *output, rer_error *error)
@@ -347,14 +340,12 @@ static rer_status make_parents(char *path, size_t *first, rer_error *error)
 static rer_status set_folder_path(rer_output *output, const char *path, rer_error *error)
 {
     struct stat found;
-    rer_status status = rer_copy_text(&output->path, path, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_copy_text(&output->path, path, error));
     for (size_t length = strlen(output->path); length > 1 && output->path[length - 1] == '/'; length--)
         output->path[length - 1] = 0;
-    status = make_parents(output->path, &output->made, error);
-    if (status != RER_OK || lstat(output->path, &found) != 0)
-        return status;
+    RER_TRY(make_parents(output->path, &output->made, error));
+    if (lstat(output->path, &found) != 0)
+        return RER_OK;
     errno = EEXIST;
     if (stat(output->path, &found) != 0 || !S_ISDIR(found.st_mode))
         return fail_folder(error, output->path);
@@ -369,8 +360,7 @@ rer_status rer_output_open_folder(rer_output *output, const char *path, rer_erro
     struct stat old;
     rer_output opened = {.is_folder = true};
     rer_status status = set_folder_path(&opened, path, error);
-    if (status == RER_OK)
-        status = rer_temporary_make(&opened.temporary, NULL, opened.path, error);
+    RER_THEN(status, rer_temporary_make(&opened.temporary, NULL, opened.path, error));
     if (status == RER_OK && stat(opened.path, &old) == 0)
         (void)chmod(opened.temporary, old.st_mode & 07777); /* as its owner set it */
     if (status == RER_OK)

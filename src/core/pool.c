@@ -254,9 +254,7 @@ static void start_threads(rer_pool *pool, int count)
 rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer_error *error)
 {
     rer_pool *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "threads", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "threads", error));
     if (settings->enter != NULL && !settings->enter()) {
         free(made);
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for matrix products");
@@ -336,11 +334,8 @@ rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error)
     int workers = 1;
     if (job->items <= 0)
         return RER_OK;
-    rer_status status = count_workers(pool, job, &workers, error);
-    if (status == RER_OK)
-        status = provide_scratch(pool, job->scratch, workers, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(count_workers(pool, job, &workers, error));
+    RER_TRY(provide_scratch(pool, job->scratch, workers, error));
 
     pthread_mutex_lock(&pool->mutex);
     pool->job = job;

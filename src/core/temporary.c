@@ -71,9 +71,7 @@ rer_status rer_temporary_make(char **temporary, int *fd, const char *path, rer_e
     size_t size = strlen(path) + 32;
     char *name = NULL;
     bool made = false;
-    rer_status status = rer_allocate(&name, (int64_t)size, 1, "a file name", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&name, (int64_t)size, 1, "a file name", error));
     errno = EEXIST;
     for (int i = 0; i < NAME_TRIES && !made && errno == EEXIST; i++) {
         unsigned mix = (unsigned)getpid() * 2654435761U + atomic_fetch_add(&counter, 1) * 40503U + (unsigned)time(NULL);
@@ -84,7 +82,7 @@ rer_status rer_temporary_make(char **temporary, int *fd, const char *path, rer_e
             rer_temporary_forget(name);
     }
     if (!made) {
-        status = rer_output_fail(error, path, fd != NULL ? "cannot be made" : "the folder cannot be made");
+        rer_status status = rer_output_fail(error, path, fd != NULL ? "cannot be made" : "the folder cannot be made");
         free(name);
         return status;
     }

@@ -171,10 +171,8 @@ static rer_status emit(const rer_tensors *tensors, byte_sink *put, void *to, rer
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)(padded >> (8 * i));
     rer_status status = put(to, length, 8, error);
-    if (status == RER_OK)
-        status = put(to, header, (int64_t)used, error);
-    if (status == RER_OK)
-        status = put(to, "       ", (int64_t)(padded - used), error);
+    RER_THEN(status, put(to, header, (int64_t)used, error));
+    RER_THEN(status, put(to, "       ", (int64_t)(padded - used), error));
     for (int64_t i = 0; status == RER_OK && i < tensors->count; i++)
         status = put(to, tensors->list[i].data, tensors->list[i].bytes, error);
     free(header);
@@ -188,10 +186,9 @@ static rer_status put_in_file(void *to, const void *bytes, int64_t count, rer_er
 
 rer_status rer_tensors_write(rer_output *output, const rer_tensors *tensors, const char *path, rer_error *error)
 {
-    rer_status status = rer_tensors_status(tensors, error);
-    if (status == RER_OK)
-        status = rer_output_open(output, path, error);
-    return status == RER_OK ? emit(tensors, put_in_file, output, error) : status;
+    RER_TRY(rer_tensors_status(tensors, error));
+    RER_TRY(rer_output_open(output, path, error));
+    return emit(tensors, put_in_file, output, error);
 }
 
 typedef struct packing {
@@ -202,19 +199,18 @@ typedef struct packing {
 static rer_status put_in_memory(void *to, const void *bytes, int64_t count, rer_error *error)
 {
     packing *packed = to;
-    rer_status status = rer_grow(&packed->bytes, &packed->capacity, packed->used + count, 1, "packed arrays", error);
-    if (status == RER_OK && count > 0)
+    RER_TRY(rer_grow(&packed->bytes, &packed->capacity, packed->used + count, 1, "packed arrays", error));
+    if (count > 0)
         memcpy(packed->bytes + packed->used, bytes, (size_t)count);
-    packed->used += status == RER_OK ? count : 0;
-    return status;
+    packed->used += count;
+    return RER_OK;
 }
 
 rer_status rer_tensors_pack(const rer_tensors *tensors, void **bytes, int64_t *size, rer_error *error)
 {
     packing packed = {0};
     rer_status status = rer_tensors_status(tensors, error);
-    if (status == RER_OK)
-        status = emit(tensors, put_in_memory, &packed, error);
+    RER_THEN(status, emit(tensors, put_in_memory, &packed, error));
     if (status != RER_OK) {
         free(packed.bytes);
         return status;

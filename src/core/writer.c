@@ -27,9 +27,7 @@ bool rer_writer_ok(rer_writer *writer, rer_status status)
 static rer_status append(rer_writer *writer, const char *bytes, int64_t count)
 {
     int64_t needed = writer->length + count + 1;
-    rer_status status = rer_grow(&writer->text, &writer->capacity, needed, 1, "a text", writer->error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_grow(&writer->text, &writer->capacity, needed, 1, "a text", writer->error));
     memcpy(writer->text + writer->length, bytes, (size_t)count);
     writer->length += count;
     writer->text[writer->length] = 0;

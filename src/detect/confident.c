@@ -68,8 +68,8 @@ static rer_status look_at_block(void *context, int64_t item, void *scratch, rer_
     rer_confident *out = j->out;
     int32_t C = j->run->C;
     rer_probability_block *block = scratch;
-    rer_status status = load_block(block, j, item, error);
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
+    RER_TRY(load_block(block, j, item, error));
+    for (int64_t i = 0; i < block->count; i++) {
         int64_t row = rer_probability_row(block, i);
         int32_t given = j->run->given[row], best = most_probable(block->p + i * C, C, given);
         const float *p = block->p + i * C;
@@ -81,7 +81,7 @@ static rer_status look_at_block(void *context, int64_t item, void *scratch, rer_
         out->own[row] = p[given];
         out->agrees[row] = own > other || (own == other && given < best);
     }
-    return status;
+    return RER_OK;
 }
 
 static void set_thresholds(judging *j)
@@ -100,8 +100,8 @@ static rer_status guess_block(void *context, int64_t item, void *scratch, rer_er
     judging *j = context;
     int32_t C = j->run->C;
     rer_probability_block *block = scratch;
-    rer_status status = load_block(block, j, item, error);
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
+    RER_TRY(load_block(block, j, item, error));
+    for (int64_t i = 0; i < block->count; i++) {
         const float *p = block->p + i * C;
         int32_t confident = 0, last = -1;
         for (int32_t k = 0; k < C; k++)
@@ -111,7 +111,7 @@ static rer_status guess_block(void *context, int64_t item, void *scratch, rer_er
             }
         j->out->guess[rer_probability_row(block, i)] = confident > 1 ? most_probable(p, C, -1) : last;
     }
-    return status;
+    return RER_OK;
 }
 
 /* ---- 4. the joint --------------------------------------------------------------------------- */
@@ -128,15 +128,13 @@ static rer_status count_guesses(judging *j, int32_t c, int64_t *counts, int64_t 
             counts[guess]++;
     }
     counts[c] = rer_max(1, counts[c]);
-    rer_status status = RER_OK;
-    for (int32_t k = 0; status == RER_OK && n > 0 && k < j->run->C; k++)
+    for (int32_t k = 0; n > 0 && k < j->run->C; k++)
         if (counts[k] > 0) {
-            status = rer_grow(&out->joint, capacity, out->n_joint + 1, sizeof *out->joint, "the joint", error);
-            if (status == RER_OK)
-                out->joint[out->n_joint++] = (rer_joint_cell){c, k, counts[k]};
+            RER_TRY(rer_grow(&out->joint, capacity, out->n_joint + 1, sizeof *out->joint, "the joint", error));
+            out->joint[out->n_joint++] = (rer_joint_cell){c, k, counts[k]};
         }
     memset(counts, 0, (size_t)j->run->C * sizeof *counts);
-    return status;
+    return RER_OK;
 }
 
 /* Rounds the cells of a class so that their sum is kept: where it is not, the cells that rounding has
@@ -168,10 +166,9 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
     double *values = NULL, total = (double)j->classes.start[j->run->C];
     rer_ranked *rests = NULL;
     int64_t kept = 0, *start = j->cell_start;
-    rer_status status = rer_allocate(&values, out->n_joint, sizeof *values, "the joint", error);
-    if (status == RER_OK)
-        status = rer_allocate(&rests, out->n_joint, sizeof *rests, "the joint", error);
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    rer_room rooms[] = {RER_ROOM(values, out->n_joint), RER_ROOM(rests, out->n_joint)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the joint", error));
+    for (int32_t c = 0; c < j->run->C; c++) {
         double sum = 0, n = (double)rer_class_size(&j->classes, c);
         for (int64_t i = start[c]; i < start[c + 1]; i++)
             sum += (double)out->joint[i].count;
@@ -179,7 +176,7 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
         for (int64_t i = start[c]; i < start[c + 1]; i++)
             values[i] = (double)out->joint[i].count / sum * n / total * total;
     }
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    for (int32_t c = 0; c < j->run->C; c++) {
         int64_t from = start[c], to = start[c + 1];
         start[c] = kept;
         round_cells(out->joint + from, values + from, to - from, rests);
@@ -187,10 +184,9 @@ static rer_status calibrate_joint(judging *j, rer_error *error)
             if (out->joint[i].count > 0)
                 out->joint[kept++] = out->joint[i];
     }
-    if (status == RER_OK)
-        start[j->run->C] = out->n_joint = kept;
+    start[j->run->C] = out->n_joint = kept;
     RER_FREE_ALL(values, rests);
-    return status;
+    return RER_OK;
 }
 
 static rer_status make_joint(judging *j, rer_error *error)
@@ -203,8 +199,7 @@ static rer_status make_joint(judging *j, rer_error *error)
         j->cell_start[c + 1] = out->n_joint;
     }
     free(counts);
-    if (status == RER_OK)
-        status = calibrate_joint(j, error);
+    RER_THEN(status, calibrate_joint(j, error));
     for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++) {
         all += out->joint[i].count;
         wrong += out->joint[i].given != out->joint[i].truth ? out->joint[i].count : 0;
@@ -311,19 +306,16 @@ static rer_status prune_by_noise_rate(judging *j, rer_error *error)
     const rer_confident *out = j->out;
     candidate *heaps = NULL;
     int64_t total = 0, used = 0;
-    rer_status status = rer_allocate(&j->prune, out->n_joint, sizeof *j->prune, "flags", error);
-    if (status == RER_OK)
-        set_rooms(j);
-    for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++)
+    RER_TRY(rer_allocate(&j->prune, out->n_joint, sizeof *j->prune, "flags", error));
+    set_rooms(j);
+    for (int64_t i = 0; i < out->n_joint; i++)
         total += j->prune[i].room;
-    if (status == RER_OK)
-        status = rer_allocate(&heaps, total, sizeof *heaps, "flags", error);
+    rer_status status = rer_allocate(&heaps, total, sizeof *heaps, "flags", error);
     for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++) {
         j->prune[i].heap = heaps + used;
         used += j->prune[i].room;
     }
-    if (status == RER_OK)
-        status = run_pass(j, "judging labels", margin_block, commit_margins, error);
+    RER_THEN(status, run_pass(j, "judging labels", margin_block, commit_margins, error));
     for (int64_t i = 0; status == RER_OK && i < out->n_joint; i++)
         flag_list(j->out, &j->prune[i], RER_PRUNE_BY_NOISE_RATE);
     free(heaps);
@@ -333,8 +325,8 @@ static rer_status prune_by_noise_rate(judging *j, rer_error *error)
 static rer_status prune_by_class(judging *j, rer_error *error)
 {
     candidate *heap = NULL;
-    rer_status status = rer_allocate(&heap, j->run->N, sizeof *heap, "flags", error);
-    for (int32_t c = 0; status == RER_OK && c < j->run->C; c++) {
+    RER_TRY(rer_allocate(&heap, j->run->N, sizeof *heap, "flags", error));
+    for (int32_t c = 0; c < j->run->C; c++) {
         int64_t n = rer_class_size(&j->classes, c), right = 1;
         for (int64_t i = j->cell_start[c]; i < j->cell_start[c + 1]; i++)
             right = j->out->joint[i].truth == c ? j->out->joint[i].count : right;
@@ -346,7 +338,7 @@ static rer_status prune_by_class(judging *j, rer_error *error)
         flag_list(j->out, &list, RER_PRUNE_BY_CLASS);
     }
     free(heap);
-    return status;
+    return RER_OK;
 }
 
 static void finish_flags(judging *j)
@@ -370,17 +362,16 @@ static rer_status allocate_judging(judging *j, rer_error *error)
 {
     rer_confident *out = j->out;
     int64_t N = j->run->N, C = j->run->C;
-    rer_status status = rer_class_rows_make(&j->classes, j->run, error);
+    RER_TRY(rer_class_rows_make(&j->classes, j->run, error));
     rer_room rooms[] = {RER_ROOM(j->cell_start, C + 1), RER_ROOM(out->own, N),      RER_ROOM(out->other, N),
                         RER_ROOM(out->suggested, N),    RER_ROOM(out->guess, N),    RER_ROOM(out->agrees, N),
                         RER_ROOM(out->flagged, N),      RER_ROOM(out->threshold, C)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "probabilities", error);
-    for (int64_t row = 0; status == RER_OK && row < N; row++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "probabilities", error));
+    for (int64_t row = 0; row < N; row++) {
         out->own[row] = out->other[row] = NAN;
         out->suggested[row] = out->guess[row] = -1;
     }
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, const rer_probabilities *probabilities,
@@ -389,18 +380,14 @@ rer_status rer_confident_judge(rer_confident *confident, const rer_run *run, con
     rer_confident made = {0};
     judging j = {.out = &made, .run = run, .probabilities = probabilities};
     rer_status status = allocate_judging(&j, error);
-    if (status == RER_OK)
-        status = run_pass(&j, "judging labels", look_at_block, NULL, error);
+    RER_THEN(status, run_pass(&j, "judging labels", look_at_block, NULL, error));
     if (status == RER_OK) {
         set_thresholds(&j);
         status = run_pass(&j, "judging labels", guess_block, NULL, error);
     }
-    if (status == RER_OK)
-        status = make_joint(&j, error);
-    if (status == RER_OK)
-        status = prune_by_noise_rate(&j, error);
-    if (status == RER_OK)
-        status = prune_by_class(&j, error);
+    RER_THEN(status, make_joint(&j, error));
+    RER_THEN(status, prune_by_noise_rate(&j, error));
+    RER_THEN(status, prune_by_class(&j, error));
     if (status == RER_OK)
         finish_flags(&j);
     rer_class_rows_free(&j.classes);

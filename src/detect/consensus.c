@@ -78,33 +78,27 @@ static bool find_triple(seen_labels *triple, const fit *f, const rer_neighbor *l
 static rer_status collect_triples(fit *f, const rer_neighbors *neighbors, rer_error *error)
 {
     int64_t capacity = 0, count = 0;
-    rer_status status = RER_OK;
-    for (int64_t round = 0; status == RER_OK && round < ROUNDS; round++) {
-        for (int64_t row = 0; status == RER_OK && row < f->run->N; row++) {
+    for (int64_t round = 0; round < ROUNDS; round++) {
+        for (int64_t row = 0; row < f->run->N; row++) {
             seen_labels triple;
             if (neighbors->among[row] == 0 || !takes_part(f, round, row) ||
                 !find_triple(&triple, f, neighbors->list + row * RER_LISTED, round, row))
                 continue;
-            status = rer_grow(&f->seen[2], &capacity, count + 1, sizeof triple, "consensus of labels", error);
-            if (status == RER_OK)
-                f->seen[2][count++] = triple;
+            RER_TRY(rer_grow(&f->seen[2], &capacity, count + 1, sizeof triple, "consensus of labels", error));
+            f->seen[2][count++] = triple;
         }
         count = merge_seen(f->seen[2], count);
     }
     f->n_seen[2] = count;
-    return status;
+    return RER_OK;
 }
 
 /* Shares of single labels (of all rows), pairs and triples. */
 static rer_status collect_seen(fit *f, const rer_neighbors *neighbors, rer_error *error)
 {
-    rer_status status = collect_triples(f, neighbors, error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->seen[1], f->n_seen[2], sizeof *f->seen[1], "consensus of labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&f->seen[0], f->C, sizeof *f->seen[0], "consensus of labels", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(collect_triples(f, neighbors, error));
+    RER_TRY(rer_allocate(&f->seen[1], f->n_seen[2], sizeof *f->seen[1], "consensus of labels", error));
+    RER_TRY(rer_allocate(&f->seen[0], f->C, sizeof *f->seen[0], "consensus of labels", error));
     for (int64_t i = 0; i < f->n_seen[2]; i++) {
         f->seen[1][i] = f->seen[2][i];
         f->seen[1][i].label[2] = -1;
@@ -261,9 +255,7 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
                    .scratch = measure.used,
                    .work = add_classes,
                    .context = f};
-    rer_status status = rer_pool_run(f->run->pool, &job, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_pool_run(f->run->pool, &job, error));
     problem->value = 0;
     for (int64_t k = 0; k < C; k++) {
         problem->value += scale * f->value[k];
@@ -306,8 +298,7 @@ rer_status rer_consensus_estimate(rer_consensus *consensus, const rer_run *run, 
                         "%s: %d classes are too many to estimate how each is taken for each other; at most %d are",
                         run->data->features.name, run->C, RER_CONSENSUS_MOST);
     rer_status status = collect_seen(&f, neighbors, error);
-    if (status == RER_OK)
-        status = allocate_fit(&f, &problem, error);
+    RER_THEN(status, allocate_fit(&f, &problem, error));
     if (status == RER_OK) {
         set_start(&f, problem.x);
         if (f.n_seen[2] > 0) /* else there is nothing to learn from */

@@ -64,14 +64,12 @@ rer_status rer_detection_open(rer_detection **detection, const rer_dataset *data
 {
     rer_detection *made = NULL;
     rer_status status = rer_dataset_check_labelled(data, error);
-    if (status == RER_OK)
-        status = rer_allocate(&made, 1, sizeof *made, "a detection", error);
+    RER_THEN(status, rer_allocate(&made, 1, sizeof *made, "a detection", error));
     if (status != RER_OK)
         return status;
     made->options = *options;
     status = rer_allocate(&made->given, data->N, sizeof *made->given, "labels", error);
-    if (status == RER_OK)
-        status = rer_run_start(&made->run, data, made->given, data->labels.C, &made->options, progress, error);
+    RER_THEN(status, rer_run_start(&made->run, data, made->given, data->labels.C, &made->options, progress, error));
     if (status != RER_OK) {
         rer_detection_close(made);
         return status;
@@ -116,9 +114,9 @@ rer_status rer_detection_neighbors(rer_detection *detection, rer_error *error)
 
 rer_status rer_detection_consensus(rer_detection *detection, rer_error *error)
 {
-    rer_status status = rer_detection_neighbors(detection, error);
-    if (status != RER_OK || detection->consensus.p != NULL)
-        return status;
+    RER_TRY(rer_detection_neighbors(detection, error));
+    if (detection->consensus.p != NULL)
+        return RER_OK;
     rer_pace_enter(&detection->run, RER_PACE_CONSENSUS);
     return rer_consensus_estimate(&detection->consensus, &detection->run, &detection->neighbors, error);
 }
@@ -146,15 +144,15 @@ rer_status rer_detect_confident(rer_verdict *verdict, rer_detection *detection, 
                                 rer_error *error)
 {
     const rer_confident *confident = &detection->confident;
-    rer_status status = learn_confidently(detection, detector->classifier, error);
-    for (int64_t row = 0; status == RER_OK && row < detection->run.N; row++) {
+    RER_TRY(learn_confidently(detection, detector->classifier, error));
+    for (int64_t row = 0; row < detection->run.N; row++) {
         double own = (double)confident->own[row], other = (double)confident->other[row];
         verdict->suggested[row] = confident->suggested[row];
         verdict->flagged[row] = (confident->flagged[row] >> detector->prune & 1) != 0;
         verdict->mistakenness[row] = detector->margin ? (1 - (own - other)) / 2 : 1 - own;
     }
     verdict->noise_rate = confident->noise_rate;
-    return status;
+    return RER_OK;
 }
 
 /* ---- running one -------------------------------------------------------------------------- */
@@ -164,14 +162,13 @@ rer_status rer_detect(rer_verdict *verdict, rer_detection *detection, const rer_
     rer_verdict made = {.noise_rate = NAN};
     int64_t N = detection->run.N;
     rer_room rooms[] = {RER_ROOM(made.mistakenness, N), RER_ROOM(made.suggested, N), RER_ROOM(made.flagged, N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
-    for (int64_t row = 0; status == RER_OK && row < N; row++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error));
+    for (int64_t row = 0; row < N; row++) {
         made.mistakenness[row] = NAN;
         made.suggested[row] = -1;
     }
     rer_pace_enter(&detection->run, RER_PACE_DETECTING);
-    if (status == RER_OK)
-        status = detector->run(&made, detection, detector, error);
+    rer_status status = detector->run(&made, detection, detector, error);
     if (status == RER_OK)
         *verdict = made;
     else

@@ -88,8 +88,8 @@ static rer_status near_block(void *context, int64_t item, void *memory, rer_erro
     const float *y = NULL;
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     near_scratch parts = lay_out(s, &scratch);
-    rer_status status = rer_features_rows(&y, &s->pairs.features, first, count, parts.rows, error);
-    for (int64_t from = 0; status == RER_OK && from < s->sampled; from += TILE) {
+    RER_TRY(rer_features_rows(&y, &s->pairs.features, first, count, parts.rows, error));
+    for (int64_t from = 0; from < s->sampled; from += TILE) {
         int64_t rows = rer_min(TILE, s->sampled - from);
         rer_multiply_f32(parts.product, count, s->x + from * run->D, y, rows, count, run->D);
         for (int64_t i = 0; i < rows; i++) {
@@ -102,7 +102,7 @@ static rer_status near_block(void *context, int64_t item, void *memory, rer_erro
             parts.nearest[from + i] = 2 * fmaxf(best, 0);
         }
     }
-    return status;
+    return RER_OK;
 }
 
 static rer_status commit_near(void *context, int64_t item, void *scratch, rer_error *error)
@@ -150,14 +150,11 @@ static rer_status find_angle(double *angle, search *s, rer_error *error)
                    .context = s};
     rer_room rooms[] = {RER_ROOM(s->row, s->sampled), RER_ROOM(s->nearest, s->sampled),
                         RER_ROOM(s->x, s->sampled * run->D)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
-    if (status == RER_OK)
-        status = gather_sample(s, error);
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
-    if (status == RER_OK)
-        *angle = choose_angle(s);
-    return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error));
+    RER_TRY(gather_sample(s, error));
+    RER_TRY(rer_pool_run(run->pool, &job, error));
+    *angle = choose_angle(s);
+    return RER_OK;
 }
 
 /* ---- 2. pairs ----------------------------------------------------------------------------- */
@@ -270,12 +267,11 @@ static rer_status run_search(search *s, double *angle, rer_error *error)
                        .take = search_tile,
                        .commit = commit_pair,
                        .context = s};
-    rer_status status = RER_OK;
     *angle = s->pairs.features.run->options->duplicates;
     if (!(*angle >= 0))
-        status = find_angle(angle, s, error);
+        RER_TRY(find_angle(angle, s, error));
     s->limit = 4 * pow(sin(*angle * DEGREE / 2), 2);
-    return status == RER_OK ? rer_pairs_sweep(&s->pairs, &sweep, error) : status;
+    return rer_pairs_sweep(&s->pairs, &sweep, error);
 }
 
 rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error *error)
@@ -284,12 +280,10 @@ rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error
     group_facts *facts = NULL;
     rer_status status = rer_pairs_open(&s.pairs, run, true, NULL, error);
     rer_room rooms[] = {RER_ROOM(s.group, run->N), RER_ROOM(facts, run->N), RER_ROOM(result->duplicate, run->N)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "duplicates", error);
+    RER_THEN(status, rer_allocate_all(rooms, RER_COUNT(rooms), "duplicates", error));
     for (int64_t row = 0; status == RER_OK && row < run->N; row++)
         s.group[row] = (int32_t)row;
-    if (status == RER_OK)
-        status = run_search(&s, &result->summary.duplicate_angle, error);
+    RER_THEN(status, run_search(&s, &result->summary.duplicate_angle, error));
     if (status == RER_OK)
         number_groups(result, &s, facts);
     rer_pairs_close(&s.pairs);

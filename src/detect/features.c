@@ -36,13 +36,13 @@ static rer_status add_block(void *context, int64_t item, void *memory, rer_error
     *made = lay_out_sum(run, &scratch);
     memset(made->sum, 0, (size_t)run->D * sizeof *made->sum);
     rer_block block = made->block;
-    rer_status status = rer_block_read(&block, run, &pass->features->normalizer, item, error);
-    for (int64_t i = 0; status == RER_OK && i < block.count; i++)
+    RER_TRY(rer_block_read(&block, run, &pass->features->normalizer, item, error));
+    for (int64_t i = 0; i < block.count; i++)
         if (block.code[i] != RER_INVALID_ROW) {
             run->kernels->add_scaled(made->sum, block.x + i * run->D, block.scale[i], run->D);
             made->valid++;
         }
-    return status;
+    return RER_OK;
 }
 
 static rer_status commit_sum(void *context, int64_t item, void *scratch, rer_error *error)
@@ -68,10 +68,10 @@ static rer_status find_mean(rer_features *features, bool centred, rer_error *err
                    .work = add_block,
                    .commit = commit_sum,
                    .context = &pass};
-    rer_status status = rer_pool_run(run->pool, &job, error);
+    RER_TRY(rer_pool_run(run->pool, &job, error));
     for (int64_t j = 0; j < run->D; j++)
         features->mean[j] = centred && pass.valid > 0 ? features->mean[j] / (double)pass.valid : 0;
-    return status;
+    return RER_OK;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -94,14 +94,12 @@ static rer_status read_rows(rer_raw_rows *rows, const rer_features *features, in
     const rer_dataset *data = features->run->data;
     float *x = rows->x;
     int64_t D = data->D;
-    rer_status status = RER_OK;
-    if (features->order == NULL)
-        status = rer_dataset_rows_read(data, first, count, x, rows->reading, error);
-    else
-        status = rer_dataset_rows_pick(data, features->order + first, count, x, rows->reading, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
+    RER_TRY(features->order == NULL
+                ? rer_dataset_rows_read(data, first, count, x, rows->reading, error)
+                : rer_dataset_rows_pick(data, features->order + first, count, x, rows->reading, error));
+    for (int64_t i = 0; i < count; i++)
         prepare_row(x + i * D, features, features->order != NULL ? features->order[first + i] : first + i);
-    return status;
+    return RER_OK;
 }
 
 rer_scratch rer_features_take(const rer_features *features, int64_t count, rer_scratch *scratch)
@@ -137,15 +135,15 @@ static rer_status store_block(void *context, int64_t item, void *memory, rer_err
     int64_t D = data->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, data->N - first);
     rer_scratch scratch = rer_pool_scratch(features->run->pool, memory);
     rer_raw_rows rows = rer_raw_rows_take(features->run, count, &scratch);
-    rer_status status = rer_dataset_rows_read(data, first, count, rows.x, rows.reading, error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+    RER_TRY(rer_dataset_rows_read(data, first, count, rows.x, rows.reading, error));
+    for (int64_t i = 0; i < count; i++) {
         int64_t to = pass->place != NULL ? pass->place[first + i] : first + i;
         if (to < 0)
             continue;
         prepare_row(rows.x + i * D, features, first + i);
         memcpy(features->stored + to * D, rows.x + i * D, (size_t)D * sizeof *rows.x);
     }
-    return status;
+    return RER_OK;
 }
 
 static bool is_small(const rer_features *features)
@@ -172,16 +170,14 @@ rer_status rer_features_keep(rer_features *features, const int64_t *order, int64
         place[row] = -1;
     for (int64_t i = 0; status == RER_OK && order != NULL && i < count; i++)
         place[order[i]] = i;
-    if (status == RER_OK)
-        status = rer_allocate(&features->stored, count * run->D, sizeof(float), "rows", error);
+    RER_THEN(status, rer_allocate(&features->stored, count * run->D, sizeof(float), "rows", error));
     store_pass pass = {features, place};
     rer_job job = {.stage = "reading rows",
                    .items = rer_run_blocks(run),
                    .scratch = rer_raw_rows_scratch(run, rer_min(RER_BLOCK, run->N)),
                    .work = store_block,
                    .context = &pass};
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     free(place);
     return status;
 }
@@ -190,8 +186,7 @@ rer_status rer_features_open(rer_features *features, const rer_run *run, bool un
 {
     rer_features made = {.run = run, .normalizer = {.kind = unit ? RER_UNIT : RER_NONE}, .count = run->N};
     rer_status status = rer_allocate(&made.mean, run->D, sizeof *made.mean, "the mean row", error);
-    if (status == RER_OK)
-        status = find_mean(&made, centred, error);
+    RER_THEN(status, find_mean(&made, centred, error));
     if (status == RER_OK)
         *features = made;
     else

@@ -27,8 +27,8 @@ rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const 
     const int32_t *given = run->given;
     int64_t judged = 0, flagged = 0;
     (void)detector;
-    rer_status status = rer_detection_neighbors(detection, error);
-    for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
+    RER_TRY(rer_detection_neighbors(detection, error));
+    for (int64_t row = 0; row < run->N; row++) {
         const rer_neighbor *list = detection->neighbors.list + row * RER_LISTED;
         int32_t own = 0, voters = 0;
         int32_t other = rer_most_voted(&verdict->suggested[row], run, &detection->neighbors, row);
@@ -42,5 +42,5 @@ rer_status rer_detect_knn(rer_verdict *verdict, rer_detection *detection, const 
         flagged += other > own;
     }
     verdict->noise_rate = judged > 0 ? (double)flagged / (double)judged : NAN;
-    return status;
+    return RER_OK;
 }

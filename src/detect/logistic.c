@@ -56,15 +56,11 @@ static rer_status plan_folds(rer_logistic *logistic, const rer_run *run, bool un
     logistic->block_rows = rows_of_block(run->C);
     int64_t most_blocks = run->N / logistic->block_rows + RER_LOGISTIC_FOLDS + 1;
     rer_status status = rer_features_open(&logistic->features, run, unit, true, error);
-    if (status == RER_OK)
-        status = rer_class_rows_make(&classes, run, error);
-    if (status == RER_OK)
-        status = rer_allocate(&logistic->order, run->N, sizeof *logistic->order, "the order of rows", error);
-    if (status == RER_OK)
-        status = rer_allocate(&logistic->blocks, most_blocks, sizeof *logistic->blocks, "blocks of folds", error);
-    if (status == RER_OK)
-        status = rer_allocate(&logistic->present, RER_LOGISTIC_FOLDS * (int64_t)run->C, sizeof *logistic->present,
-                              "classes of folds", error);
+    RER_THEN(status, rer_class_rows_make(&classes, run, error));
+    RER_THEN(status, rer_allocate(&logistic->order, run->N, sizeof *logistic->order, "the order of rows", error));
+    RER_THEN(status, rer_allocate(&logistic->blocks, most_blocks, sizeof *logistic->blocks, "blocks of folds", error));
+    RER_THEN(status, rer_allocate(&logistic->present, RER_LOGISTIC_FOLDS * (int64_t)run->C, sizeof *logistic->present,
+                                  "classes of folds", error));
     if (status == RER_OK) {
         rer_class_rows_shuffle(&classes, run->options->seed);
         fill_folds(logistic, &classes, run);
@@ -78,8 +74,7 @@ rer_status rer_logistic_fit(rer_logistic *logistic, const rer_run *run, bool uni
 {
     rer_logistic made = {0};
     rer_status status = plan_folds(&made, run, unit, error);
-    if (status == RER_OK)
-        status = rer_logistic_train(&made, C, error);
+    RER_THEN(status, rer_logistic_train(&made, C, error));
     if (status == RER_OK)
         *logistic = made;
     else
@@ -113,9 +108,7 @@ static rer_status probability_block(rer_probability_block *out, const void *sour
     *out = (rer_probability_block){.count = block->count, .row = logistic->order + block->first};
     rer_scratch rows;
     out->p = lay_out(&rows, logistic, &scratch);
-    rer_status status = rer_features_rows(&x, &logistic->features, block->first, block->count, rows, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_features_rows(&x, &logistic->features, block->first, block->count, rows, error));
     rer_multiply_f32(out->p, C, x, logistic->weights + fold * C * run->D, block->count, C, run->D);
     for (int64_t i = 0; i < block->count; i++) {
         float *p = out->p + i * C;

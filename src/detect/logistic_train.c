@@ -54,11 +54,11 @@ static rer_status square_block(void *context, int64_t item, void *memory, rer_er
     rer_scratch scratch = rer_pool_scratch(t->run->pool, memory), rows;
     float *w = lay_out_square(&rows, t, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, rows, error);
-    if (status == RER_OK && !t->is_diagonal)
+    RER_TRY(rer_features_rows(&x, &t->model->features, block->first, block->count, rows, error));
+    if (!t->is_diagonal) {
         rer_rank_update(w, x, block->count, D);
-    if (status != RER_OK || !t->is_diagonal)
-        return status;
+        return RER_OK;
+    }
     memset(w, 0, (size_t)D * sizeof *w);
     for (int64_t i = 0; i < block->count; i++)
         for (int64_t j = 0; j < D; j++)
@@ -83,7 +83,7 @@ static rer_status whiten(training *t, double penalty, double scale, rer_error *e
 {
     int64_t D = t->run->D, values = t->is_diagonal ? D : D * D, stride = t->is_diagonal ? 1 : D + 1;
     double trace = 0;
-    rer_status status = rer_allocate(&t->g, values, sizeof *t->g, "the whitening of features", error);
+    RER_TRY(rer_allocate(&t->g, values, sizeof *t->g, "the whitening of features", error));
     rer_scratch measure = RER_MEASURE, rows;
     (void)lay_out_square(&rows, t, &measure);
     rer_job job = {.stage = "fitting logistic regression",
@@ -94,10 +94,7 @@ static rer_status whiten(training *t, double penalty, double scale, rer_error *e
                    .work = square_block,
                    .commit = commit_square,
                    .context = t};
-    if (status == RER_OK)
-        status = rer_pool_run(t->run->pool, &job, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_pool_run(t->run->pool, &job, error));
     for (int64_t i = 0; i < values; i++)
         t->g[i] *= scale;
     for (int64_t j = 0; j < D; j++)
@@ -213,9 +210,7 @@ static rer_status pass_block(void *context, int64_t item, void *memory, rer_erro
     *part = lay_out_part(t, others, &scratch);
     if (others == 0)
         return RER_OK;
-    rer_status status = rer_features_rows(&x, &t->model->features, block->first, block->count, part->rows, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_features_rows(&x, &t->model->features, block->first, block->count, part->rows, error));
     int64_t stride = others * C;
     memset(part->bias_sum, 0, (size_t)stride * sizeof *part->bias_sum);
     memset(part->loss, 0, (size_t)others * sizeof *part->loss);
@@ -322,10 +317,9 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
                     .commit = commit_block,
                     .context = t};
     rer_job finish = {.stage = stage, .from = next, .to = next, .items = count, .work = finish_problem, .context = t};
-    rer_status status = rer_pool_run(pool, &prepare, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &pass, error);
-    return status == RER_OK ? rer_pool_run(pool, &finish, error) : status;
+    RER_TRY(rer_pool_run(pool, &prepare, error));
+    RER_TRY(rer_pool_run(pool, &pass, error));
+    return rer_pool_run(pool, &finish, error);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -344,18 +338,18 @@ static rer_status allocate_training(training *t, rer_problem *problems, int32_t 
                         RER_ROOM(t->loss, A),
                         RER_ROOM(t->missing, A),
                         RER_ROOM(t->in_folds, A)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "gradients", error);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "gradients", error));
     /* While training, the weights at which the objective is wanted stand where the result will. */
     t->w = model->weights;
     t->bias = model->bias;
-    for (int32_t fold = 0; status == RER_OK && fold < RER_LOGISTIC_FOLDS; fold++) {
+    for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++) {
         if (model->n_fit[fold] == 0 || model->n_fit[fold] == model->n_labelled)
             continue; /* nothing to learn from, or nobody to tell */
         rer_problem *problem = &problems[(*count)++];
         *problem = (rer_problem){.index = fold, .n = weights};
-        status = rer_allocate(&problem->x, rer_problem_size(weights), sizeof(double), "weights", error);
+        RER_TRY(rer_allocate(&problem->x, rer_problem_size(weights), sizeof(double), "weights", error));
     }
-    return status;
+    return RER_OK;
 }
 
 static void set_penalties(training *t, double C)
@@ -392,8 +386,7 @@ rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error
         .model = logistic, .run = run, .is_diagonal = run->D > WHITENED_MOST, .bias_scale = sqrt((double)run->C)};
     set_penalties(&t, C);
     rer_status status = allocate_training(&t, problems, &count, error);
-    if (status == RER_OK)
-        status = whiten(&t, t.penalty[0], 1 / (n * (double)run->C), error);
+    RER_THEN(status, whiten(&t, t.penalty[0], 1 / (n * (double)run->C), error));
     if (status == RER_OK && count > 0)
         status = rer_minimize(problems, count, ITERATIONS, evaluate, &t, error);
     if (status == RER_OK)

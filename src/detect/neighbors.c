@@ -103,26 +103,24 @@ static rer_status refine_block(void *context, int64_t item, void *memory, rer_er
     int64_t D = run->D, first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     rer_scratch scratch = rer_pool_scratch(run->pool, memory), one, block = lay_out(&one, &s->pairs.features, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &s->pairs.features, first, count, block, error);
-    for (int64_t i = first; status == RER_OK && i < first + count; i++) {
+    RER_TRY(rer_features_rows(&x, &s->pairs.features, first, count, block, error));
+    for (int64_t i = first; i < first + count; i++) {
         rer_neighbor *list = s->list + i * RER_LISTED;
         const float *row = x + (i - first) * D;
         double square = run->kernels->dot_f32(row, row, D);
         int64_t used = 0;
-        for (int32_t e = 0; status == RER_OK && e < s->used[i]; e++) {
+        for (int32_t e = 0; e < s->used[i]; e++) {
             const float *other = NULL;
             int32_t index = s->candidates[i * CANDIDATES + e].index;
-            status = rer_features_rows(&other, &s->pairs.features, index, 1, one, error);
-            if (status == RER_OK) {
-                double distance = square - 2 * run->kernels->dot_f32(row, other, D) +
-                                  run->kernels->dot_f32(other, other, D); /* of doubles: 0 for equal rows */
-                used = rer_keep_nearest(list, used, RER_LISTED, (rer_neighbor){(float)fmax(distance, 0), index});
-            }
+            RER_TRY(rer_features_rows(&other, &s->pairs.features, index, 1, one, error));
+            double distance = square - 2 * run->kernels->dot_f32(row, other, D) +
+                              run->kernels->dot_f32(other, other, D); /* of doubles: 0 for equal rows */
+            used = rer_keep_nearest(list, used, RER_LISTED, (rer_neighbor){(float)fmax(distance, 0), index});
         }
         for (; used < RER_LISTED; used++)
             list[used] = (rer_neighbor){INFINITY, -1};
     }
-    return status;
+    return RER_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -140,8 +138,8 @@ static rer_status run_search(search *s, rer_error *error)
                       .scratch = measure.used,
                       .work = refine_block,
                       .context = s};
-    rer_status status = rer_pairs_sweep(&s->pairs, &sweep, error);
-    return status == RER_OK ? rer_pool_run(features->run->pool, &refine, error) : status;
+    RER_TRY(rer_pairs_sweep(&s->pairs, &sweep, error));
+    return rer_pool_run(features->run->pool, &refine, error);
 }
 
 static rer_status allocate_search(search *s, int64_t N, rer_error *error)
@@ -152,12 +150,12 @@ static rer_status allocate_search(search *s, int64_t N, rer_error *error)
         RER_ROOM(s->candidates, N * CANDIDATES),
         RER_ROOM(s->locks, s->pairs.blocks),
     };
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
-    for (int64_t i = 0; status == RER_OK && i < s->pairs.blocks; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error));
+    for (int64_t i = 0; i < s->pairs.blocks; i++)
         (void)pthread_mutex_init(&s->locks[i], NULL);
-    for (int64_t row = 0; status == RER_OK && row < N; row++)
+    for (int64_t row = 0; row < N; row++)
         s->worst[row] = FLT_MAX;
-    return status;
+    return RER_OK;
 }
 
 static void free_search(search *s)
@@ -172,10 +170,9 @@ static void free_search(search *s)
 /* On the CPU: s->list. */
 static rer_status search_here(search *s, const rer_run *run, rer_error *error)
 {
-    rer_status status = rer_pairs_open(&s->pairs, run, false, rer_run_has_label, error);
-    if (status == RER_OK)
-        status = allocate_search(s, run->N, error);
-    return status == RER_OK ? run_search(s, error) : status;
+    RER_TRY(rer_pairs_open(&s->pairs, run, false, rer_run_has_label, error));
+    RER_TRY(allocate_search(s, run->N, error));
+    return run_search(s, error);
 }
 
 rer_status rer_neighbors_find(rer_neighbors *neighbors, const rer_run *run, rer_error *error)

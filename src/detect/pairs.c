@@ -20,14 +20,13 @@ static rer_status measure_block(void *context, int64_t item, void *memory, rer_e
     int64_t first = item * RER_BLOCK, count = rer_min(RER_BLOCK, run->N - first);
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     const float *x = NULL;
-    rer_status status =
-        rer_features_rows(&x, &m->pairs->features, first, count, lay_out_rows(m->pairs, &scratch), error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+    RER_TRY(rer_features_rows(&x, &m->pairs->features, first, count, lay_out_rows(m->pairs, &scratch), error));
+    for (int64_t i = 0; i < count; i++) {
         int64_t row = first + i;
         bool part = run->invalid[row] == 0 && (m->takes_part == NULL || m->takes_part(run, row));
         m->pairs->half[row] = part ? (float)(run->kernels->sum_squares(x + i * run->D, run->D) / 2) : INFINITY;
     }
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_pairs_open(rer_pairs *pairs, const rer_run *run, bool centred,
@@ -37,13 +36,9 @@ rer_status rer_pairs_open(rer_pairs *pairs, const rer_run *run, bool centred,
     if (run->N > INT32_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%s: %lld rows are too many to compare with each other; at most %d are",
                         run->data->features.name, (long long)run->N, INT32_MAX);
-    rer_status status = rer_features_open(&pairs->features, run, true, centred, error);
-    if (status == RER_OK)
-        status = rer_features_keep(&pairs->features, NULL, run->N, error);
-    if (status == RER_OK)
-        status = rer_allocate(&pairs->half, run->N, sizeof *pairs->half, "rows to compare", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_features_open(&pairs->features, run, true, centred, error));
+    RER_TRY(rer_features_keep(&pairs->features, NULL, run->N, error));
+    RER_TRY(rer_allocate(&pairs->half, run->N, sizeof *pairs->half, "rows to compare", error));
     measuring m = {pairs, takes_part};
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_rows(pairs, &measure);
@@ -96,19 +91,18 @@ static rer_status sweep_pair(void *context, int64_t item, void *memory, rer_erro
     tile.b = tile.j * RER_BLOCK;
     tile.columns = rer_min(RER_BLOCK, N - tile.b);
     tile.product = parts.product;
-    rer_status status = rer_features_rows(&x, features, first, rows, parts.x, error);
-    if (status == RER_OK)
-        status = rer_features_rows(&tile.y, features, tile.b, tile.columns, parts.y, error);
-    if (status == RER_OK && s->sweep->begin != NULL)
+    RER_TRY(rer_features_rows(&x, features, first, rows, parts.x, error));
+    RER_TRY(rer_features_rows(&tile.y, features, tile.b, tile.columns, parts.y, error));
+    if (s->sweep->begin != NULL)
         s->sweep->begin(parts.own, tile.i, tile.j);
-    for (int64_t from = 0; status == RER_OK && from < rows; from += TILE) {
+    for (int64_t from = 0; from < rows; from += TILE) {
         tile.a = first + from;
         tile.rows = rer_min(TILE, rows - from);
         tile.x = x + from * D;
         rer_multiply_f32(parts.product, tile.columns, tile.x, tile.y, tile.rows, tile.columns, D);
         s->sweep->take(s->sweep->context, parts.own, &tile);
     }
-    return status;
+    return RER_OK;
 }
 
 static rer_status commit_pair(void *context, int64_t item, void *scratch, rer_error *error)

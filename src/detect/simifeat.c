@@ -175,8 +175,7 @@ static rer_status run_rounds(rer_verdict *verdict, const rer_run *run, const rer
     rer_room rooms[] = {RER_ROOM(r.score, run->N), RER_ROOM(r.flagged, run->N), RER_ROOM(r.times, run->N)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "scores", error);
     rer_pace_enter(run, RER_PACE_VOTING);
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     if (status == RER_OK)
         fill_verdict(verdict, &r);
     RER_FREE_ALL(r.score, r.flagged, r.times);
@@ -191,14 +190,11 @@ rer_status rer_detect_simifeat(rer_verdict *verdict, rer_detection *detection, c
     rer_class_rows classes = {0};
     double *wrong = NULL;
     rer_status status = rer_detection_consensus(detection, error);
-    if (status == RER_OK)
-        status = rer_class_rows_make(&classes, run, error);
-    if (status == RER_OK)
-        status = rer_allocate(&wrong, run->C, sizeof *wrong, "noise of classes", error);
+    RER_THEN(status, rer_class_rows_make(&classes, run, error));
+    RER_THEN(status, rer_allocate(&wrong, run->C, sizeof *wrong, "noise of classes", error));
     if (status == RER_OK && detector->rank)
         wrong_shares(wrong, consensus, &classes);
-    if (status == RER_OK)
-        status = run_rounds(verdict, run, &detection->neighbors, &classes, detector->rank ? wrong : NULL, error);
+    RER_THEN(status, run_rounds(verdict, run, &detection->neighbors, &classes, detector->rank ? wrong : NULL, error));
     if (status == RER_OK) {
         verdict->noise_rate = 1;
         for (int64_t c = 0; c < run->C; c++)

@@ -17,16 +17,15 @@ static rer_status scale_classes(zeroshot *z, rer_error *error)
     const rer_run *run = z->run;
     const float *given = run->data->class_embeddings;
     int64_t C = run->C, D = run->D;
-    rer_status status = rer_allocate(&z->classes, C * D, sizeof *z->classes, "class embeddings", error);
-    if (status == RER_OK)
-        status = rer_allocate(&z->no_bias, C, sizeof *z->no_bias, "class embeddings", error);
-    for (int64_t c = 0; status == RER_OK && c < C; c++) {
+    RER_TRY(rer_allocate(&z->classes, C * D, sizeof *z->classes, "class embeddings", error));
+    RER_TRY(rer_allocate(&z->no_bias, C, sizeof *z->no_bias, "class embeddings", error));
+    for (int64_t c = 0; c < C; c++) {
         double length = sqrt(run->kernels->sum_squares(given + c * D, D));
         for (int64_t j = 0; j < D; j++)
             z->classes[c * D + j] =
                 (float)((double)given[c * D + j] / (length > 0 ? length : 1) / run->options->temperature);
     }
-    return status;
+    return RER_OK;
 }
 
 static void judge_row(const zeroshot *z, int64_t row, float *p)
@@ -63,9 +62,7 @@ static rer_status judge_block(void *context, int64_t item, void *memory, rer_err
     rer_scratch scratch = rer_pool_scratch(z->run->pool, memory), rows;
     float *p = lay_out(&rows, z, &scratch);
     const float *x = NULL;
-    rer_status status = rer_features_rows(&x, &z->features, first, count, rows, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_features_rows(&x, &z->features, first, count, rows, error));
     rer_multiply_f32(p, C, x, z->classes, count, C, D);
     for (int64_t i = 0; i < count; i++)
         judge_row(z, first + i, p + i * C);
@@ -81,10 +78,8 @@ rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, c
     if (run->data->class_embeddings == NULL)
         return rer_fail(error, RER_BAD_USAGE,
                         "the detector %s needs an embedding of each class: --class-embeddings FILE", detector->name);
-    rer_status status = rer_features_open(&z.features, run, true, false, error);
-    if (status != RER_OK)
-        return status;
-    status = scale_classes(&z, error);
+    RER_TRY(rer_features_open(&z.features, run, true, false, error));
+    rer_status status = scale_classes(&z, error);
     rer_scratch measure = RER_MEASURE, rows;
     (void)lay_out(&rows, &z, &measure);
     rer_job job = {.stage = "comparing with the classes",
@@ -93,8 +88,7 @@ rer_status rer_detect_zeroshot(rer_verdict *verdict, rer_detection *detection, c
                    .scratch = measure.used,
                    .work = judge_block,
                    .context = &z};
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     for (int64_t row = 0; status == RER_OK && row < run->N; row++) {
         judged += rer_run_has_label(run, row);
         flagged += verdict->flagged[row];

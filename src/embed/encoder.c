@@ -36,9 +36,9 @@ static rer_status open_descriptor(rer_encoder *encoder, rer_error *error)
     encoder->recipe = (rer_recipe){.height = RER_HOG_SIDE, .width = RER_HOG_SIDE, .filter = RER_BILINEAR};
     encoder->checksum = rer_checksum(RER_CHECKSUM_START, "hog", 3);
     encoder->batch = BATCH;
-    rer_status status = rer_hog_plan(&encoder->plan, RER_HOG_SIDE, RER_HOG_SIDE, 3, "pictures", error);
+    RER_TRY(rer_hog_plan(&encoder->plan, RER_HOG_SIDE, RER_HOG_SIDE, 3, "pictures", error));
     encoder->columns = encoder->plan.D;
-    return status;
+    return RER_OK;
 }
 
 /* ---- a model ---------------------------------------------------------------------------------- */
@@ -70,8 +70,7 @@ static rer_status try_model(rer_encoder *encoder, rer_error *error)
     rer_status status = rer_engine_sit(&seat, encoder->engine, error);
     if (status == RER_OK && encoder->tokenizer != NULL)
         status = make_tokens(&tokens, encoder, NULL, 0, error);
-    if (status == RER_OK)
-        status = rer_engine_run(&result, encoder->engine, seat, tokens.count > 0 ? &tokens : NULL, error);
+    RER_THEN(status, rer_engine_run(&result, encoder->engine, seat, tokens.count > 0 ? &tokens : NULL, error));
     if (status == RER_OK)
         encoder->columns = result.rank == 3 ? result.shape[2] : result.shape[1];
     rer_engine_rise(encoder->engine, seat);
@@ -210,11 +209,9 @@ static rer_status describe_by_model(rer_encoder *encoder, const uint8_t *rgb, in
 {
     rer_engine_seat *seat = NULL;
     rer_engine_result result;
-    rer_status status = rer_engine_sit(&seat, encoder->engine, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_engine_sit(&seat, encoder->engine, error));
     fill_input(encoder, rgb, encoder->batch, seat->input); /* the last batch is filled up */
-    status = rer_engine_run(&result, encoder->engine, seat, NULL, error);
+    rer_status status = rer_engine_run(&result, encoder->engine, seat, NULL, error);
     if (status == RER_OK)
         take_rows(encoder, &result, NULL, count, out);
     rer_engine_rise(encoder->engine, seat);
@@ -228,10 +225,8 @@ rer_status rer_encoder_describe_texts(rer_encoder *encoder, const char *const *t
     rer_engine_result result;
     rer_tokens tokens = {0};
     rer_status status = make_tokens(&tokens, encoder, texts, count, error);
-    if (status == RER_OK)
-        status = rer_engine_sit(&seat, encoder->engine, error);
-    if (status == RER_OK)
-        status = rer_engine_run(&result, encoder->engine, seat, &tokens, error);
+    RER_THEN(status, rer_engine_sit(&seat, encoder->engine, error));
+    RER_THEN(status, rer_engine_run(&result, encoder->engine, seat, &tokens, error));
     if (status == RER_OK && result.rank == 3 && result.shape[1] != tokens.length)
         status = rer_fail(error, RER_BAD_INPUT, "the output %s of the model has not a part for each token",
                           rer_engine_output(encoder->engine));
@@ -248,8 +243,7 @@ rer_status rer_encoder_open(rer_encoder **encoder, const rer_encoder_settings *s
 {
     rer_encoder *opened = NULL;
     rer_status status = rer_allocate(&opened, 1, sizeof *opened, "an encoder", error);
-    if (status == RER_OK)
-        status = settings->model != NULL ? open_model(opened, settings, error) : open_descriptor(opened, error);
+    RER_THEN(status, settings->model != NULL ? open_model(opened, settings, error) : open_descriptor(opened, error));
     if (status == RER_OK)
         *encoder = opened;
     else
@@ -290,11 +284,10 @@ static rer_status describe_by_hog(const rer_encoder *encoder, const uint8_t *rgb
                                   rer_error *error)
 {
     char *scratch = NULL;
-    rer_status status = rer_allocate(&scratch, rer_hog_scratch(&encoder->plan), 1, "the descriptor of pictures", error);
-    if (status == RER_OK)
-        rer_hog_describe(&encoder->plan, rgb, count, out, scratch);
+    RER_TRY(rer_allocate(&scratch, rer_hog_scratch(&encoder->plan), 1, "the descriptor of pictures", error));
+    rer_hog_describe(&encoder->plan, rgb, count, out, scratch);
     free(scratch);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_encoder_describe(rer_encoder *encoder, const uint8_t *rgb, int64_t count, float *out, rer_error *error)

@@ -97,9 +97,7 @@ static rer_status check_pictures(rer_engine *engine, size_t index, void *port, i
 static rer_status name_input(rer_engine *engine, size_t index, const char *name, void *port, rer_error *error)
 {
     int type = 0;
-    rer_status status = check(engine, engine->ov.ov_port_get_element_type(port, &type), "its input", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check(engine, engine->ov.ov_port_get_element_type(port, &type), "its input", error));
     for (input_kind kind = IDS; kind < INPUT_KINDS; kind++)
         if (strcmp(name, token_inputs[kind]) == 0) {
             engine->kind[index] = kind;
@@ -121,10 +119,8 @@ static rer_status find_input(rer_engine *engine, size_t index, rer_error *error)
     char *name = NULL;
     rer_status status =
         check(engine, ov->ov_model_const_input_by_index(engine->model, index, &port), "an input", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of an input", error);
-    if (status == RER_OK)
-        status = name_input(engine, index, name, port, error);
+    RER_THEN(status, check(engine, ov->ov_port_get_any_name(port, &name), "the name of an input", error));
+    RER_THEN(status, name_input(engine, index, name, port, error));
     if (name != NULL)
         ov->ov_free(name);
     if (port != NULL)
@@ -134,20 +130,18 @@ static rer_status find_input(rer_engine *engine, size_t index, rer_error *error)
 
 static rer_status find_inputs(rer_engine *engine, rer_error *error)
 {
-    rer_status status =
-        check(engine, engine->ov.ov_model_inputs_size(engine->model, &engine->inputs), "its inputs", error);
+    RER_TRY(check(engine, engine->ov.ov_model_inputs_size(engine->model, &engine->inputs), "its inputs", error));
     engine->pictures = INPUTS;
-    if (status == RER_OK && engine->inputs > INPUTS)
+    if (engine->inputs > INPUTS)
         return wrong_input(engine, "it has too many inputs", error);
-    for (size_t i = 0; i < engine->inputs && status == RER_OK; i++)
-        status = find_input(engine, i, error);
-    if (status == RER_OK && !engine->is_for[engine->of_texts])
-        status =
-            engine->of_texts
-                ? rer_fail(error, RER_BAD_INPUT,
-                           "%s: takes no texts (it has no input input_ids): is it a model of pictures?", engine->name)
-                : wrong_input(engine, "it takes texts", error);
-    return status;
+    for (size_t i = 0; i < engine->inputs; i++)
+        RER_TRY(find_input(engine, i, error));
+    if (engine->is_for[engine->of_texts])
+        return RER_OK;
+    return engine->of_texts
+               ? rer_fail(error, RER_BAD_INPUT,
+                          "%s: takes no texts (it has no input input_ids): is it a model of pictures?", engine->name)
+               : wrong_input(engine, "it takes texts", error);
 }
 
 /* Fixed shapes run faster. What is not asked for gets the smallest. */
@@ -192,16 +186,12 @@ static rer_status find_output(rer_engine *engine, const char *const *names, bool
     if (must_have)
         return rer_fail(error, RER_BAD_USAGE, "%s: --output %s: it has no output of that name", engine->name,
                         names[-1]);
-    rer_status status =
-        check(engine, ov->ov_model_const_output_by_index(engine->model, 0, &port), "its first output", error);
-    if (status == RER_OK) {
-        status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of its first output", error);
-        ov->ov_output_const_port_free(port);
-    }
-    if (status == RER_OK) {
-        status = rer_copy_text(&engine->output, name, error);
+    RER_TRY(check(engine, ov->ov_model_const_output_by_index(engine->model, 0, &port), "its first output", error));
+    rer_status status = check(engine, ov->ov_port_get_any_name(port, &name), "the name of its first output", error);
+    ov->ov_output_const_port_free(port);
+    RER_THEN(status, rer_copy_text(&engine->output, name, error));
+    if (name != NULL)
         ov->ov_free(name);
-    }
     return status;
 }
 
@@ -221,34 +211,26 @@ static rer_status compile(rer_engine *engine, int32_t threads, rer_error *error)
 static rer_status open_model(rer_engine *engine, const rer_engine_settings *settings, rer_error *error)
 {
     const openvino *ov = &engine->ov;
-    rer_status status = rer_openvino_load(&engine->ov, error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_core_create(&engine->core), "no engine", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_core_read_model(engine->core, settings->file, NULL, &engine->model),
-                       "is no model that can be read", error);
-    if (status == RER_OK)
-        status = find_inputs(engine, error);
-    if (status == RER_OK)
-        status = fix_shapes(engine, error);
-    if (status == RER_OK)
-        status = find_output(engine, settings->outputs, settings->must_have, error);
-    return status == RER_OK ? compile(engine, settings->threads, error) : status;
+    RER_TRY(rer_openvino_load(&engine->ov, error));
+    RER_TRY(check(engine, ov->ov_core_create(&engine->core), "no engine", error));
+    RER_TRY(check(engine, ov->ov_core_read_model(engine->core, settings->file, NULL, &engine->model),
+                  "is no model that can be read", error));
+    RER_TRY(find_inputs(engine, error));
+    RER_TRY(fix_shapes(engine, error));
+    RER_TRY(find_output(engine, settings->outputs, settings->must_have, error));
+    return compile(engine, settings->threads, error);
 }
 
 rer_status rer_engine_open(rer_engine **engine, const rer_engine_settings *settings, rer_error *error)
 {
     rer_engine *opened = NULL;
-    rer_status status = rer_allocate(&opened, 1, sizeof *opened, "an engine", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&opened, 1, sizeof *opened, "an engine", error));
     (void)pthread_mutex_init(&opened->mutex, NULL);
     opened->batch = settings->batch;
     opened->of_texts = settings->of_texts;
     memcpy(opened->size, settings->size, sizeof opened->size);
-    status = rer_copy_text(&opened->name, settings->file, error);
-    if (status == RER_OK)
-        status = open_model(opened, settings, error);
+    rer_status status = rer_copy_text(&opened->name, settings->file, error);
+    RER_THEN(status, open_model(opened, settings, error));
     if (status == RER_OK)
         *engine = opened;
     else
@@ -301,18 +283,14 @@ static rer_status give_tokens(const rer_engine *engine, const rer_engine_seat *s
     int64_t dims[] = {tokens->count, tokens->length};
     void *tensor = NULL, *data = NULL;
     size_t bytes = 0;
-    rer_status status = check(engine, ov->ov_tensor_create(engine->token_type, (ov_shape){2, dims}, &tensor),
-                              "cannot take tokens", error);
-    if (status != RER_OK)
-        return status;
-    status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot take tokens", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_tensor_data(tensor, &data), "cannot take tokens", error);
+    RER_TRY(check(engine, ov->ov_tensor_create(engine->token_type, (ov_shape){2, dims}, &tensor), "cannot take tokens",
+                  error));
+    rer_status status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot take tokens", error);
+    RER_THEN(status, check(engine, ov->ov_tensor_data(tensor, &data), "cannot take tokens", error));
     if (status == RER_OK && !copy_tokens(data, bytes, from[engine->kind[index]], tokens->count * tokens->length))
         status = rer_fail(error, RER_BAD_INPUT, "%s: its tokens are neither int64 nor int32", engine->name);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_infer_request_set_input_tensor_by_index(seat->request, index, tensor),
-                       "cannot take these tokens", error);
+    RER_THEN(status, check(engine, ov->ov_infer_request_set_input_tensor_by_index(seat->request, index, tensor),
+                           "cannot take these tokens", error));
     ov->ov_tensor_free(tensor); /* the request has it too */
     return status;
 }
@@ -320,11 +298,10 @@ static rer_status give_tokens(const rer_engine *engine, const rer_engine_seat *s
 static rer_status give_all_tokens(const rer_engine *engine, const rer_engine_seat *seat, const rer_tokens *tokens,
                                   rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (size_t i = 0; i < engine->inputs && status == RER_OK; i++)
+    for (size_t i = 0; i < engine->inputs; i++)
         if (engine->kind[i] != PICTURES)
-            status = give_tokens(engine, seat, i, tokens, error);
-    return status;
+            RER_TRY(give_tokens(engine, seat, i, tokens, error));
+    return RER_OK;
 }
 
 static rer_status find_pictures(rer_engine_seat *seat, const rer_engine *engine, rer_error *error)
@@ -332,14 +309,10 @@ static rer_status find_pictures(rer_engine_seat *seat, const rer_engine *engine,
     const openvino *ov = &engine->ov;
     void *tensor = NULL, *data = NULL;
     size_t bytes = 0;
-    rer_status status =
-        check(engine, ov->ov_infer_request_get_input_tensor_by_index(seat->request, engine->pictures, &tensor),
-              "cannot be run", error);
-    if (status != RER_OK)
-        return status;
-    status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot be run", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_tensor_data(tensor, &data), "cannot be run", error);
+    RER_TRY(check(engine, ov->ov_infer_request_get_input_tensor_by_index(seat->request, engine->pictures, &tensor),
+                  "cannot be run", error));
+    rer_status status = check(engine, ov->ov_tensor_get_byte_size(tensor, &bytes), "cannot be run", error);
+    RER_THEN(status, check(engine, ov->ov_tensor_data(tensor, &data), "cannot be run", error));
     ov->ov_tensor_free(tensor); /* the request has it too */
     if (status == RER_OK)
         memset(data, 0, bytes);
@@ -351,14 +324,13 @@ static rer_status make_seat(rer_engine_seat *seat, const rer_engine *engine, rer
 {
     int64_t no_ids[2] = {0}, mask[2] = {1, 1};
     const rer_tokens none = {.count = 1, .length = 2, .ids = no_ids, .mask = mask};
-    rer_status status =
-        check(engine, engine->ov.ov_compiled_model_create_infer_request(engine->compiled, &seat->request),
-              "cannot be run", error);
-    if (status == RER_OK && engine->pictures < INPUTS)
-        status = find_pictures(seat, engine, error);
-    if (status == RER_OK && !engine->of_texts)
-        status = give_all_tokens(engine, seat, &none, error);
-    return status;
+    RER_TRY(check(engine, engine->ov.ov_compiled_model_create_infer_request(engine->compiled, &seat->request),
+                  "cannot be run", error));
+    if (engine->pictures < INPUTS)
+        RER_TRY(find_pictures(seat, engine, error));
+    if (!engine->of_texts)
+        RER_TRY(give_all_tokens(engine, seat, &none, error));
+    return RER_OK;
 }
 
 rer_status rer_engine_sit(rer_engine_seat **seat, rer_engine *engine, rer_error *error)
@@ -372,8 +344,7 @@ rer_status rer_engine_sit(rer_engine_seat **seat, rer_engine *engine, rer_error 
     rer_status status = RER_OK;
     if (taken == NULL) {
         status = rer_allocate(&taken, 1, sizeof *taken, "a run of a model", error);
-        if (status == RER_OK)
-            status = make_seat(taken, engine, error);
+        RER_THEN(status, make_seat(taken, engine, error));
     }
     if (status == RER_OK)
         *seat = taken;
@@ -400,15 +371,12 @@ static rer_status take_result(rer_engine_result *result, const rer_engine *engin
     ov_shape shape = {0};
     void *data = NULL;
     int type = 0;
-    rer_status status = check(engine, ov->ov_tensor_get_element_type(tensor, &type), "its output", error);
-    if (status == RER_OK && type != ov->float32)
+    RER_TRY(check(engine, ov->ov_tensor_get_element_type(tensor, &type), "its output", error));
+    if (type != ov->float32)
         return rer_fail(error, RER_BAD_INPUT, "%s: its output %s is not float32", engine->name, engine->output);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_tensor_data(tensor, &data), "its output", error);
-    if (status == RER_OK)
-        status = check(engine, ov->ov_tensor_get_shape(tensor, &shape), "its output", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check(engine, ov->ov_tensor_data(tensor, &data), "its output", error));
+    RER_TRY(check(engine, ov->ov_tensor_get_shape(tensor, &shape), "its output", error));
+    rer_status status = RER_OK;
     *result = (rer_engine_result){.data = data, .rank = shape.rank};
     for (int64_t i = 0; i < shape.rank && i < 4; i++)
         result->shape[i] = shape.dims[i];
@@ -426,15 +394,12 @@ rer_status rer_engine_run(rer_engine_result *result, const rer_engine *engine, r
 {
     const openvino *ov = &engine->ov;
     void *tensor = NULL;
-    rer_status status = tokens != NULL ? give_all_tokens(engine, seat, tokens, error) : RER_OK;
-    if (status == RER_OK)
-        status = check(engine, ov->ov_infer_request_infer(seat->request), "failed", error);
-    if (status == RER_OK)
-        status =
-            check(engine, ov->ov_infer_request_get_tensor(seat->request, engine->output, &tensor), "its output", error);
-    if (status == RER_OK) {
-        status = take_result(result, engine, tensor, error);
-        ov->ov_tensor_free(tensor); /* the request has it too */
-    }
+    if (tokens != NULL)
+        RER_TRY(give_all_tokens(engine, seat, tokens, error));
+    RER_TRY(check(engine, ov->ov_infer_request_infer(seat->request), "failed", error));
+    RER_TRY(
+        check(engine, ov->ov_infer_request_get_tensor(seat->request, engine->output, &tensor), "its output", error));
+    rer_status status = take_result(result, engine, tensor, error);
+    ov->ov_tensor_free(tensor); /* the request has it too */
     return status;
 }

@@ -177,9 +177,9 @@ static rer_status find_model(char **file, const char *folder, rer_error *error)
 {
     static const char *const names[] = {"openvino_model.xml", "model.onnx", "onnx/model.onnx"};
     for (int i = 0; i < RER_COUNT(names); i++) {
-        rer_status status = rer_join_path(file, folder, names[i], error);
-        if (status != RER_OK || access(*file, F_OK) == 0)
-            return status;
+        RER_TRY(rer_join_path(file, folder, names[i], error));
+        if (access(*file, F_OK) == 0)
+            return RER_OK;
         free(*file);
         *file = NULL;
     }
@@ -261,30 +261,26 @@ static void take_limits(rer_token_limits *limits, const json_t *config, const js
 
 static rer_status find_tokenizer(rer_model_folder *folder, const char *model, rer_error *error)
 {
-    rer_status status = rer_join_path(&folder->tokenizer, model, "openvino_tokenizer.xml", error);
-    if (status == RER_OK && access(folder->tokenizer, F_OK) != 0)
-        status = rer_fail(error, RER_BAD_INPUT,
-                          "%s: has no openvino_tokenizer.xml, which texts need; convert_tokenizer MODEL -o %s makes it "
-                          "(pip install openvino-tokenizers[transformers]), and optimum-cli export openvino does",
-                          model, model);
-    return status;
+    RER_TRY(rer_join_path(&folder->tokenizer, model, "openvino_tokenizer.xml", error));
+    if (access(folder->tokenizer, F_OK) != 0)
+        return rer_fail(error, RER_BAD_INPUT,
+                        "%s: has no openvino_tokenizer.xml, which texts need; convert_tokenizer MODEL -o %s makes it "
+                        "(pip install openvino-tokenizers[transformers]), and optimum-cli export openvino does",
+                        model, model);
+    return RER_OK;
 }
 
 static rer_status open_texts(rer_model_folder *folder, const char *model, const json_t *config, rer_error *error)
 {
     json_t *pooling = NULL, *modules = NULL, *sentences = NULL;
     rer_status status = find_tokenizer(folder, model, error);
-    if (status == RER_OK)
-        status = read_json(&pooling, JSON_OBJECT, model, "1_Pooling/config.json", error);
-    if (status == RER_OK)
-        status = read_json(&modules, JSON_ARRAY, model, "modules.json", error);
-    if (status == RER_OK)
-        status = read_json(&sentences, JSON_OBJECT, model, "sentence_bert_config.json", error);
+    RER_THEN(status, read_json(&pooling, JSON_OBJECT, model, "1_Pooling/config.json", error));
+    RER_THEN(status, read_json(&modules, JSON_ARRAY, model, "modules.json", error));
+    RER_THEN(status, read_json(&sentences, JSON_OBJECT, model, "sentence_bert_config.json", error));
     folder->pooling = RER_POOL_MEAN;
     if (status == RER_OK && pooling != NULL)
         status = take_pooling(folder, pooling, model, error);
-    if (status == RER_OK)
-        status = take_modules(folder, modules, model, error);
+    RER_THEN(status, take_modules(folder, modules, model, error));
     take_limits(&folder->limits, config, sentences);
     folder->outputs[0] = "sentence_embedding";
     folder->outputs[1] = "text_embeds";
@@ -299,10 +295,8 @@ static rer_status open_folder(rer_model_folder *folder, const rer_encoder_settin
 {
     json_t *processor = NULL, *config = NULL;
     rer_status status = find_model(&folder->file, settings->model, error);
-    if (status == RER_OK)
-        status = read_json(&processor, JSON_OBJECT, settings->model, "preprocessor_config.json", error);
-    if (status == RER_OK)
-        status = read_json(&config, JSON_OBJECT, settings->model, "config.json", error);
+    RER_THEN(status, read_json(&processor, JSON_OBJECT, settings->model, "preprocessor_config.json", error));
+    RER_THEN(status, read_json(&config, JSON_OBJECT, settings->model, "config.json", error));
     if (status == RER_OK && processor != NULL)
         take_config(&folder->recipe, processor);
     if (status == RER_OK && settings->of_texts)
@@ -338,9 +332,7 @@ static uint64_t checksum_of(uint64_t hash, const char *path)
 static rer_status find_checksum(rer_model_folder *folder, rer_error *error)
 {
     char *weights = NULL;
-    rer_status status = rer_copy_text(&weights, folder->file, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_copy_text(&weights, folder->file, error));
     folder->checksum = checksum_of(RER_CHECKSUM_START, folder->file);
     size_t length = strlen(weights);
     if (length > 4 && strcmp(weights + length - 4, ".xml") == 0) {
@@ -385,8 +377,8 @@ static rer_status override(rer_recipe *recipe, const rer_encoder_settings *setti
         recipe->crop[0] = recipe->crop[1] = settings->crop;
     if (settings->filter >= 0)
         recipe->filter = settings->filter;
-    rer_status status = parse_three(recipe->mean, "mean", settings->mean, error);
-    return status == RER_OK ? parse_three(recipe->spread, "std", settings->spread, error) : status;
+    RER_TRY(parse_three(recipe->mean, "mean", settings->mean, error));
+    return parse_three(recipe->spread, "std", settings->spread, error);
 }
 
 static rer_status check_recipe(const rer_recipe *recipe, const char *model, rer_error *error)
@@ -429,16 +421,14 @@ rer_status rer_model_folder_open(rer_model_folder *folder, const rer_encoder_set
         if (settings->preset == RER_PRESET_DINOV2)
             opened.pooling = RER_POOL_FIRST;
     }
-    if (status == RER_OK)
-        status = override(&opened.recipe, settings, error);
+    RER_THEN(status, override(&opened.recipe, settings, error));
     if (status == RER_OK && !settings->of_texts)
         status = check_recipe(&opened.recipe, settings->model, error);
     if (status == RER_OK && settings->output != NULL) {
         opened.outputs[0] = settings->output;
         opened.outputs[1] = NULL;
     }
-    if (status == RER_OK)
-        status = find_checksum(&opened, error);
+    RER_THEN(status, find_checksum(&opened, error));
     if (status == RER_OK)
         *folder = opened;
     else

@@ -141,12 +141,11 @@ rer_status rer_openvino_tokenizers(char **path, const openvino *ov, rer_error *e
     char *found = NULL;
     if (dladdr(*(void *const *)(const void *)&ov->ov_core_create, &here) == 0)
         return rer_fail(error, RER_SYSTEM, "OpenVINO was loaded from nowhere");
-    rer_status status = rer_allocate(&found, (int64_t)(strlen(here.dli_fname) + sizeof below), 1, "a path", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&found, (int64_t)(strlen(here.dli_fname) + sizeof below), 1, "a path", error));
     strcpy(found, here.dli_fname);
     go_up(found, 3); /* site-packages/openvino/libs/libopenvino_c.so */
     strcat(found, below);
+    rer_status status = RER_OK;
     if (access(found, R_OK) != 0)
         status =
             rer_fail(error, RER_SYSTEM, "%s: texts need it: pip install openvino-tokenizers, beside openvino", found);

@@ -52,9 +52,8 @@ rer_status rer_recipe_apply(uint8_t *rgb, const rer_recipe *recipe, rer_pixels p
     middle(&window.top, &window.height, &at[0], height, size[0]);
     middle(&window.left, &window.width, &at[1], width, size[1]);
     rer_status status = rer_allocate(&made, window.height * window.width, 4, "a resized picture", error);
-    if (status == RER_OK)
-        status = rer_resample(made, window.width * picture.channels, window, height, width, picture,
-                              (rer_filter)recipe->filter, error);
+    RER_THEN(status, rer_resample(made, window.width * picture.channels, window, height, width, picture,
+                                  (rer_filter)recipe->filter, error));
     if (status == RER_OK) {
         to_colour(made, window.height * window.width, picture.channels);
         if (window.height < size[0] || window.width < size[1])

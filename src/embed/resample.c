@@ -102,12 +102,12 @@ static rer_status axis_make(axis *a, int64_t from, int64_t count, int64_t in, in
     a->most = 2 * (int64_t)ceil(filters[filter].reach * fmax(1, (double)in / (double)out)) + 1;
     const rer_room rooms[] = {RER_ROOM(a->first, count), RER_ROOM(a->taken, count), RER_ROOM(a->exact, a->most),
                               RER_ROOM(a->weights, count * a->most)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the weights of a resized picture", error);
-    if (status == RER_OK && filter == RER_NEAREST)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the weights of a resized picture", error));
+    if (filter == RER_NEAREST)
         take_nearest(a, from, count, in, out);
-    for (int64_t pixel = 0; pixel < count && status == RER_OK && filter != RER_NEAREST; pixel++)
+    for (int64_t pixel = 0; pixel < count && filter != RER_NEAREST; pixel++)
         weigh(a, pixel, from + pixel, in, out, filter);
-    return status;
+    return RER_OK;
 }
 
 /* ---- the two passes --------------------------------------------------------------------------- */
@@ -189,21 +189,19 @@ static rer_status filter_window(uint8_t *out, int64_t stride, rer_window w, rer_
     if (down->first != NULL)
         rows_taken(&first, &end, down, w);
     const rer_room rooms[] = {RER_ROOM(narrow, (end - first) * bytes), RER_ROOM(sums, bytes)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a resized picture", error);
-    if (status == RER_OK) {
-        int64_t in_stride = in.width * in.channels;
-        const uint8_t *from = in.at + first * in_stride;
-        if (across->first != NULL)
-            pass_across(narrow, from, in_stride, end - first, in.channels, across, w.width);
-        for (int64_t y = 0; across->first == NULL && y < end - first; y++)
-            memcpy(narrow + y * bytes, from + y * in_stride + w.left * in.channels, (size_t)bytes);
-        if (down->first != NULL)
-            pass_down(out, stride, narrow, first, bytes, down, w.height, sums);
-        for (int64_t y = 0; down->first == NULL && y < w.height; y++)
-            memcpy(out + y * stride, narrow + y * bytes, (size_t)bytes);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a resized picture", error));
+    int64_t in_stride = in.width * in.channels;
+    const uint8_t *from = in.at + first * in_stride;
+    if (across->first != NULL)
+        pass_across(narrow, from, in_stride, end - first, in.channels, across, w.width);
+    for (int64_t y = 0; across->first == NULL && y < end - first; y++)
+        memcpy(narrow + y * bytes, from + y * in_stride + w.left * in.channels, (size_t)bytes);
+    if (down->first != NULL)
+        pass_down(out, stride, narrow, first, bytes, down, w.height, sums);
+    for (int64_t y = 0; down->first == NULL && y < w.height; y++)
+        memcpy(out + y * stride, narrow + y * bytes, (size_t)bytes);
     RER_FREE_ALL(narrow, sums);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_resample(uint8_t *out, int64_t stride, rer_window window, int64_t height, int64_t width, rer_pixels in,
@@ -215,8 +213,7 @@ rer_status rer_resample(uint8_t *out, int64_t stride, rer_window window, int64_t
         status = axis_make(&across, window.left, window.width, in.width, width, filter, error);
     if (status == RER_OK && height != in.height)
         status = axis_make(&down, window.top, window.height, in.height, height, filter, error);
-    if (status == RER_OK)
-        status = filter_window(out, stride, window, in, &across, &down, error);
+    RER_THEN(status, filter_window(out, stride, window, in, &across, &down, error));
     axis_free(&across);
     axis_free(&down);
     return status;

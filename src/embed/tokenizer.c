@@ -21,22 +21,18 @@ static rer_status open_all(rer_tokenizer *t, rer_error *error)
     const openvino *ov = &t->ov;
     char *extension = NULL;
     rer_status status = rer_openvino_load(&t->ov, error);
-    if (status == RER_OK)
-        status = rer_openvino_tokenizers(&extension, ov, error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_core_create(&t->core), "no engine", error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_core_add_extension(t->core, extension), "openvino-tokenizers does not load", error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_core_read_model(t->core, t->name, NULL, &t->model), "is no tokenizer that can be read",
-                       error);
-    if (status == RER_OK)
-        status = check(t,
-                       ov->ov_core_compile_model(t->core, t->model, "CPU", 4, &t->compiled, "NUM_STREAMS", "1",
-                                                 "INFERENCE_NUM_THREADS", "1"),
-                       "cannot be compiled", error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_compiled_model_create_infer_request(t->compiled, &t->request), "cannot be run", error);
+    RER_THEN(status, rer_openvino_tokenizers(&extension, ov, error));
+    RER_THEN(status, check(t, ov->ov_core_create(&t->core), "no engine", error));
+    RER_THEN(status,
+             check(t, ov->ov_core_add_extension(t->core, extension), "openvino-tokenizers does not load", error));
+    RER_THEN(status, check(t, ov->ov_core_read_model(t->core, t->name, NULL, &t->model),
+                           "is no tokenizer that can be read", error));
+    RER_THEN(status, check(t,
+                           ov->ov_core_compile_model(t->core, t->model, "CPU", 4, &t->compiled, "NUM_STREAMS", "1",
+                                                     "INFERENCE_NUM_THREADS", "1"),
+                           "cannot be compiled", error));
+    RER_THEN(status,
+             check(t, ov->ov_compiled_model_create_infer_request(t->compiled, &t->request), "cannot be run", error));
     free(extension);
     return status;
 }
@@ -44,13 +40,10 @@ static rer_status open_all(rer_tokenizer *t, rer_error *error)
 rer_status rer_tokenizer_open(rer_tokenizer **tokenizer, const char *file, rer_error *error)
 {
     rer_tokenizer *opened = NULL;
-    rer_status status = rer_allocate(&opened, 1, sizeof *opened, "a tokenizer", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&opened, 1, sizeof *opened, "a tokenizer", error));
     (void)pthread_mutex_init(&opened->mutex, NULL);
-    status = rer_copy_text(&opened->name, file, error);
-    if (status == RER_OK)
-        status = open_all(opened, error);
+    rer_status status = rer_copy_text(&opened->name, file, error);
+    RER_THEN(status, open_all(opened, error));
     if (status == RER_OK)
         *tokenizer = opened;
     else
@@ -106,10 +99,8 @@ static rer_status find_output(numbers *out, const rer_tokenizer *t, const char *
     if (ov->ov_infer_request_get_tensor(t->request, name, &tensor) != 0)
         return RER_OK;
     rer_status status = check(t, ov->ov_tensor_get_shape(tensor, &shape), name, error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_tensor_get_byte_size(tensor, &bytes), name, error);
-    if (status == RER_OK)
-        status = check(t, ov->ov_tensor_data(tensor, &values), name, error);
+    RER_THEN(status, check(t, ov->ov_tensor_get_byte_size(tensor, &bytes), name, error));
+    RER_THEN(status, check(t, ov->ov_tensor_data(tensor, &values), name, error));
     bool is_table = status == RER_OK && shape.rank == 2 && shape.dims[0] == count && shape.dims[1] > 0;
     if (is_table)
         *out = (numbers){values, shape.dims[1], bytes / (size_t)(count * shape.dims[1])};
@@ -129,12 +120,10 @@ static rer_status give_texts(const rer_tokenizer *t, const char *const *texts, i
     void *tensor = NULL;
     int64_t dims = count + 1;
     ov_shape shape = {.rank = 1, .dims = &dims};
-    rer_status status = rer_allocate(&all, count + 1, sizeof *all, "texts", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&all, count + 1, sizeof *all, "texts", error));
     memcpy(all, texts, (size_t)count * sizeof *all);
     all[count] = ".";
-    status =
+    rer_status status =
         check(t, ov->ov_tensor_create_from_string_array(all, (size_t)dims, shape, &tensor), "cannot take texts", error);
     if (status == RER_OK) {
         status =
@@ -148,18 +137,15 @@ static rer_status give_texts(const rer_tokenizer *t, const char *const *texts, i
 static rer_status infer(raw_tokens *raw, const rer_tokenizer *t, const char *const *texts, int64_t count,
                         rer_error *error)
 {
-    rer_status status = give_texts(t, texts, count, error);
-    if (status == RER_OK)
-        status = check(t, t->ov.ov_infer_request_infer(t->request), "failed", error);
-    if (status == RER_OK)
-        status = find_output(&raw->ids, t, "input_ids", count + 1, error);
-    if (status == RER_OK && raw->ids.at == NULL)
+    RER_TRY(give_texts(t, texts, count, error));
+    RER_TRY(check(t, t->ov.ov_infer_request_infer(t->request), "failed", error));
+    RER_TRY(find_output(&raw->ids, t, "input_ids", count + 1, error));
+    if (raw->ids.at == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: has no output input_ids; is it a tokenizer?", t->name);
-    if (status == RER_OK)
-        status = find_output(&raw->mask, t, "attention_mask", count + 1, error);
-    if (status == RER_OK && raw->mask.at != NULL && raw->mask.length != raw->ids.length)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: its mask is not as long as its tokens", t->name);
-    return status;
+    RER_TRY(find_output(&raw->mask, t, "attention_mask", count + 1, error));
+    if (raw->mask.at != NULL && raw->mask.length != raw->ids.length)
+        return rer_fail(error, RER_BAD_INPUT, "%s: its mask is not as long as its tokens", t->name);
+    return RER_OK;
 }
 
 /* How many tokens of a row are the text's, and those moved to its beginning. */

@@ -44,9 +44,7 @@ static rer_status make_pairs(rer_centroid *centroid, const double *u, const doub
     double *pairs = NULL;
     if (C > RER_CENTROID_PAIRS_MAX)
         return RER_OK;
-    rer_status status = rer_allocate(&pairs, C * C, sizeof(double), "distances between classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&pairs, C * C, sizeof(double), "distances between classes", error));
     rer_multiply_f64(pairs, C, u, u, C, C, centroid->D);
     for (int64_t c = 0; c < C; c++)
         for (int64_t k = 0; k < C; k++) {
@@ -83,8 +81,10 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_room rooms[] = {RER_ROOM(u, (C + 1) * D), RER_ROOM(norm, C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class means in the metric", error);
-    if (status != RER_OK)
-        goto done;
+    if (status != RER_OK) {
+        rer_centroid_clear(centroid);
+        return status;
+    }
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             u[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
@@ -97,8 +97,7 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             norm[c] += u[c * D + j] * u[c * D + j];
-    if (status == RER_OK)
-        status = make_pairs(centroid, u, norm, error);
+    RER_THEN(status, make_pairs(centroid, u, norm, error));
     if (status == RER_OK) {
         status = keep_real(&centroid->u, u, (C + 1) * D, centroid->in_double, error);
         u = NULL;
@@ -107,7 +106,6 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
         status = keep_real(&centroid->norm, norm, C, centroid->in_double, error);
         norm = NULL;
     }
-done:
     RER_FREE_ALL(u, norm);
     if (status != RER_OK)
         rer_centroid_clear(centroid);
@@ -152,9 +150,7 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
     const shrunk_covariance shrunk = shrink(centroid, scatter, dof, a);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_status status = rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&centroid->root, D * D, sizeof(double), "the covariance", error));
     for (int64_t j = 0; j < D; j++)
         for (int64_t k = 0; k <= j; k++)
             centroid->root[j * D + k] = entry(&shrunk, j, k);
@@ -178,9 +174,8 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
         return rer_centroid_set_metric(centroid, scatter, dof, a, error);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_status status = rer_allocate(&root, D * D, sizeof(float), "the covariance", error);
-    if (status != RER_OK)
-        return status;
+    rer_status status = RER_OK;
+    RER_TRY(rer_allocate(&root, D * D, sizeof(float), "the covariance", error));
     for (int64_t j = 0; j < D; j++)
         for (int64_t k = 0; k <= j; k++)
             root[j * D + k] = (float)entry(&shrunk, j, k);
@@ -259,14 +254,12 @@ static rer_status fit_metric(rer_model *model, rer_row_sample *sample, centroid_
     rer_status status = rer_row_sample_pick(sample, run, usable, rer_row_sample_size(run), error);
     if (status == RER_OK && whiten)
         status = rer_allocate(&scatter, run->D * run->D, sizeof(double), "the covariance", error);
-    if (status == RER_OK)
-        status = rer_within_scatter(scatter, sample, moments, &model->normalizer, run, error);
+    RER_THEN(status, rer_within_scatter(scatter, sample, moments, &model->normalizer, run, error));
     if (status == RER_OK && whiten && !has_scatter(scatter, run->D)) {
         free(scatter);
         scatter = NULL;
     }
-    if (status == RER_OK)
-        status = set_metric(model, &state->centroid, scatter, dof, sample, run, error);
+    RER_THEN(status, set_metric(model, &state->centroid, scatter, dof, sample, run, error));
     free(scatter);
     return status;
 }
@@ -276,10 +269,8 @@ rer_status rer_centroid_fit(rer_model *model, rer_row_sample *sample, const rer_
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
-    if (status == RER_OK)
-        status = rer_class_means(&state->moments, &model->normalizer, run, error);
-    if (status == RER_OK)
-        status = rer_check_classes(&state->moments, run, error);
+    RER_THEN(status, rer_class_means(&state->moments, &model->normalizer, run, error));
+    RER_THEN(status, rer_check_classes(&state->moments, run, error));
     if (status == RER_OK && adjust != NULL)
         status = adjust(&state->moments, &model->normalizer, run, error);
     if (status == RER_OK && run->groups != NULL)
@@ -346,9 +337,7 @@ static rer_status load_state(centroid_state *state, const rer_model *model, rer_
 {
     int64_t C = model->C, D = model->D;
     rer_class_moments *moments = &state->moments;
-    rer_status status = rer_allocate(&moments->n, C, sizeof *moments->n, "class sizes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&moments->n, C, sizeof *moments->n, "class sizes", error));
     memcpy(moments->n, model->n, (size_t)C * sizeof *model->n);
     moments->labelled = model->N;
     moments->mean = rer_tensors_copy(tensors, "centroid.mean", RER_F64, RER_SHAPE(C, D));
@@ -360,16 +349,15 @@ static rer_status load_state(centroid_state *state, const rer_model *model, rer_
         state->centroid.root = rer_tensors_copy(tensors, "centroid.root", RER_F64, RER_SHAPE(D, D));
     state->centroid.weight = rer_tensors_number(tensors, "centroid.weight");
     state->centroid.in_double = rer_tensors_number(tensors, "centroid.in_double") != 0;
-    status = rer_tensors_status(tensors, error);
-    return status == RER_OK ? finish_metric(&state->centroid, error) : status;
+    RER_TRY(rer_tensors_status(tensors, error));
+    return finish_metric(&state->centroid, error);
 }
 
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     centroid_state *state = NULL;
     rer_status status = rer_allocate(&state, 1, sizeof *state, "the model", error);
-    if (status == RER_OK)
-        status = load_state(state, model, tensors, error);
+    RER_THEN(status, load_state(state, model, tensors, error));
     if (status != RER_OK) {
         rer_centroid_model_free(state);
         return status;

@@ -25,8 +25,7 @@ rer_status rer_fold_plan_make(rer_fold_plan *plan, const rer_run *run, rer_error
     int32_t *spare = NULL;
     rer_status status = rer_class_rows_make(&made.classes, run, error);
     rer_room rooms[] = {RER_ROOM(made.order, run->C), RER_ROOM(spare, run->C), RER_ROOM(made.own, run->N)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, made.folds > 1 ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "folds", error);
+    RER_THEN(status, rer_allocate_all(rooms, made.folds > 1 ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "folds", error));
     if (status != RER_OK) {
         free(spare);
         rer_fold_plan_free(&made);

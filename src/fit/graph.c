@@ -51,17 +51,17 @@ static rer_status find_neighbors(rer_neighbor *lists, const float *x, int64_t n,
     rer_neighbor *candidates = NULL;
     int64_t tile = rer_min(TILE, n), room = rer_min(others + SPARE, n - 1);
     rer_room rooms[] = {RER_ROOM(square, n), RER_ROOM(products, tile * n), RER_ROOM(candidates, room)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "neighbours", error));
+    for (int64_t i = 0; i < n; i++)
         square[i] = kernels->sum_squares(x + i * D, D);
-    for (int64_t first = 0; status == RER_OK && first < n; first += tile) {
+    for (int64_t first = 0; first < n; first += tile) {
         int64_t count = rer_min(tile, n - first);
         rer_multiply_f32(products, n, x + first * D, x, count, n, D);
         for (int64_t i = first; i < first + count; i++)
             search_row(lists + i * others, others, candidates, room, x, square, products + (i - first) * n, i, n, D);
     }
     RER_FREE_ALL(square, products, candidates);
-    return status;
+    return RER_OK;
 }
 
 /* ---- 2. memberships ---------------------------------------------------------------------- */
@@ -178,13 +178,13 @@ static void count_draws(rer_graph *graph, int64_t epochs)
 static rer_status unit_rows(float **out, const float *x, int64_t n, int64_t D, const rer_kernels *kernels,
                             rer_error *error)
 {
-    rer_status status = rer_allocate(out, n * D, sizeof(float), "unit rows", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++) {
+    RER_TRY(rer_allocate(out, n * D, sizeof(float), "unit rows", error));
+    for (int64_t i = 0; i < n; i++) {
         double length = sqrt(kernels->sum_squares(x + i * D, D));
         for (int64_t j = 0; j < D; j++)
             (*out)[i * D + j] = (float)((double)x[i * D + j] / (length > 0 ? length : 1));
     }
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_graph_make(rer_graph *graph, const float *x, int64_t n, int64_t D, const rer_graph_settings *settings,
@@ -201,12 +201,10 @@ rer_status rer_graph_make(rer_graph *graph, const float *x, int64_t n, int64_t D
     rer_status status = rer_allocate(&lists, n * others, sizeof *lists, "neighbours", error);
     if (status == RER_OK && settings->cosine)
         status = unit_rows(&unit, x, n, D, kernels, error);
-    if (status == RER_OK)
-        status = find_neighbors(lists, unit != NULL ? unit : x, n, D, others, kernels, error);
+    RER_THEN(status, find_neighbors(lists, unit != NULL ? unit : x, n, D, others, kernels, error));
     for (int64_t e = 0; status == RER_OK && settings->cosine && e < n * others; e++)
         lists[e].distance = lists[e].distance * lists[e].distance / 2;
-    if (status == RER_OK)
-        status = rer_allocate(&made.edges, 2 * n * others, sizeof *made.edges, "edges", error);
+    RER_THEN(status, rer_allocate(&made.edges, 2 * n * others, sizeof *made.edges, "edges", error));
     if (status == RER_OK) {
         set_memberships(lists, n, others);
         made.count = list_edges(made.edges, lists, n, others);

@@ -45,9 +45,7 @@ static rer_status sort_rows(rer_groups *groups, const rer_class_moments *moments
 {
     member *members = NULL;
     int64_t count = 0;
-    rer_status status = rer_allocate(&members, run->N, sizeof *members, "groups", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&members, run->N, sizeof *members, "groups", error));
     for (int64_t row = 0; row < run->N; row++) {
         groups->cell[row] = -1;
         if (is_member(run, row))
@@ -78,13 +76,13 @@ static rer_status load_block(void *context, int64_t item, void *scratch, rer_err
 {
     const residual_pass *pass = context;
     rer_block *block = scratch;
-    rer_status status = rer_block_load(block, pass->run, pass->normalizer, item, error);
+    RER_TRY(rer_block_load(block, pass->run, pass->normalizer, item, error));
     int64_t D = pass->run->D;
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+    for (int64_t i = 0; i < block->count; i++)
         if (pass->groups->cell[block->first + i] >= 0)
             (void)pass->run->kernels->residual_f32(block->x + i * D, block->x + i * D, block->scale[i],
                                                    pass->moments->mean + block->code[i] * D, D);
-    return status;
+    return RER_OK;
 }
 
 static rer_status commit_block(void *context, int64_t item, void *scratch, rer_error *error)
@@ -115,22 +113,19 @@ static rer_status add_residuals(rer_groups *groups, const rer_class_moments *mom
                    .work = load_block,
                    .commit = commit_block,
                    .context = &pass};
-    rer_status status = rer_allocate(&groups->residual, groups->cells * run->D, sizeof(float), "groups", error);
-    return status == RER_OK ? rer_pool_run(run->pool, &job, error) : status;
+    RER_TRY(rer_allocate(&groups->residual, groups->cells * run->D, sizeof(float), "groups", error));
+    return rer_pool_run(run->pool, &job, error);
 }
 
 rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments, const rer_normalizer *normalizer,
                            const rer_run *run, rer_error *error)
 {
     rer_groups *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "groups", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "groups", error));
     rer_room rooms[] = {RER_ROOM(made->cell, run->N), RER_ROOM(made->group, run->N), RER_ROOM(made->code, run->N),
                         RER_ROOM(made->rows, run->N), RER_ROOM(made->usable, run->C)};
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "groups", error);
-    if (status == RER_OK)
-        status = sort_rows(made, moments, run, error);
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "groups", error);
+    RER_THEN(status, sort_rows(made, moments, run, error));
     int32_t usable = 0;
     for (int32_t c = 0; status == RER_OK && c < run->C; c++)
         usable += made->usable[c] > 1;
@@ -138,8 +133,7 @@ rer_status rer_groups_make(rer_groups **groups, const rer_class_moments *moments
         status = rer_fail(error, RER_BAD_INPUT,
                           "--groups: every class is one group, so that nothing is left to judge its rows by; give "
                           "groups within classes, such as copies or frames of one video");
-    if (status == RER_OK)
-        status = add_residuals(made, moments, normalizer, run, error);
+    RER_THEN(status, add_residuals(made, moments, normalizer, run, error));
     if (status == RER_OK)
         *groups = made;
     else

@@ -45,14 +45,12 @@ const char *rer_model_class_name(const rer_model *model, int32_t c)
 rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *error)
 {
     rer_model *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the model", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "the model", error));
     made->D = D;
     made->C = C;
     made->rank = NAN;
     rer_room rooms[] = {RER_ROOM(made->n, C), RER_ROOM(made->names, C)};
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes and names", error);
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes and names", error);
     if (status == RER_OK)
         *model = made;
     else
@@ -79,11 +77,9 @@ static rer_status choose_normalize(rer_model *model, const rer_options *options,
 rer_status rer_model_begin(rer_model **model, const rer_dataset *data, const rer_options *options, rer_error *error)
 {
     rer_model *made = NULL;
-    rer_status status = rer_model_make(&made, data->D, data->labels.C, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_model_make(&made, data->D, data->labels.C, error));
     made->reconstructor = rer_reconstructor_of(options->reconstructor);
-    status = choose_normalize(made, options, error);
+    rer_status status = choose_normalize(made, options, error);
     for (int32_t c = 0; status == RER_OK && c < made->C; c++)
         status = rer_copy_text(&made->names[c], rer_dataset_class_name(data, c), error);
     if (status == RER_OK)

@@ -17,7 +17,7 @@ struct rer_model {
     rer_normalizer normalizer;
     rer_span *span;   /* that rows are modelled in, NULL: as they come */
     rer_units *units; /* likewise */
-    int64_t D;      /* of the rows modelled */
+    int64_t D;        /* of the rows modelled */
     int32_t C;
     int64_t N;                   /* rows it was fitted on */
     int64_t *n;                  /* [C] of each class */

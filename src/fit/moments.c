@@ -39,11 +39,7 @@ rer_status rer_class_sums_make(rer_class_sums *sums, int32_t C, int64_t D, bool 
         return rer_fail(error, RER_SYSTEM, "%d classes of %lld features are too many", C, (long long)D);
     rer_room rooms[] = {RER_ROOM(made.n, C),          RER_ROOM(made.sum, values),  RER_ROOM(made.rest, values),
                         RER_ROOM(made.square, 2 * D), RER_ROOM(made.first_row, D), RER_ROOM(made.low, 2 * D)};
-    rer_status status = rer_allocate_all(rooms, ranges ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "class means", error);
-    if (status != RER_OK) {
-        rer_class_sums_free(&made);
-        return status;
-    }
+    RER_TRY(rer_allocate_all(rooms, ranges ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "class means", error));
     made.square_rest = made.square + D;
     made.high = ranges ? made.low + D : NULL;
     for (int64_t j = 0; ranges && j < D; j++) {
@@ -133,9 +129,7 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     const rer_block *block = &sums->block;
     if (run->every > 1 && (run->first_row / RER_BLOCK + item) % run->every != 0)
         return RER_OK;
-    rer_status status = rer_block_read(&sums->block, run, pass->normalizer, item, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_block_read(&sums->block, run, pass->normalizer, item, error));
     memset(sums->square, 0, (size_t)D * sizeof(double));
     int64_t count = order_by_class(sums->places, block);
     for (int64_t p = 0; p < count; p++)
@@ -299,8 +293,7 @@ static rer_status finish_sums(rer_class_moments *moments, rer_normalizer *normal
     if (sums->low != NULL && sums->labelled > 0)
         status = rer_normalizer_set_range(normalizer, sums->low, sums->high, sums->D, error);
     rer_room rooms[] = {RER_ROOM(made.grand, sums->D), RER_ROOM(made.unit, sums->D)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "the mean and units", error);
+    RER_THEN(status, rer_allocate_all(rooms, RER_COUNT(rooms), "the mean and units", error));
     if (status != RER_OK) {
         rer_class_moments_free(&made);
         return status;
@@ -319,10 +312,8 @@ rer_status rer_class_means(rer_class_moments *moments, rer_normalizer *normalize
 {
     rer_class_sums sums = {0};
     rer_status status = rer_class_sums_make(&sums, run->C, run->D, normalizer->kind == RER_MINMAX, error);
-    if (status == RER_OK)
-        status = run->passes->class_sums(&sums, normalizer, run, error);
-    if (status == RER_OK)
-        status = finish_sums(moments, normalizer, &sums, error);
+    RER_THEN(status, run->passes->class_sums(&sums, normalizer, run, error));
+    RER_THEN(status, finish_sums(moments, normalizer, &sums, error));
     rer_class_sums_free(&sums);
     return status;
 }
@@ -429,8 +420,7 @@ static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded,
     const rer_kernels *kernels = pass->run->kernels;
     int64_t D = pass->run->D, used = 0;
     double limit = FAR_ROW * pass->moments->spread;
-    rer_status status = RER_OK;
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
+    for (int64_t i = 0; i < block->count; i++) {
         if (block->code[i] < 0)
             continue;
         int64_t row = block->first + i;
@@ -440,12 +430,11 @@ static rer_status pack_residuals(const scatter_pass *pass, loaded_block *loaded,
             used++;
             continue;
         }
-        status = rer_dataset_rows_read(pass->run->data, row, 1, loaded->again, loaded->reading, error);
-        if (status == RER_OK)
-            (void)kernels->residual_f64(loaded->far + loaded->n_far++ * D, loaded->again, block->scale[i], mean, D);
+        RER_TRY(rer_dataset_rows_read(pass->run->data, row, 1, loaded->again, loaded->reading, error));
+        (void)kernels->residual_f64(loaded->far + loaded->n_far++ * D, loaded->again, block->scale[i], mean, D);
     }
     *packed = used;
-    return status;
+    return RER_OK;
 }
 
 static rer_status load_for_scatter(void *context, int64_t item, void *memory, rer_error *error)
@@ -457,18 +446,15 @@ static rer_status load_for_scatter(void *context, int64_t item, void *memory, re
     loaded_block *loaded = memory;
     *loaded = lay_out_loaded(pass, &scratch);
     rer_block *block = &loaded->block;
-    rer_status status = rer_block_read(block, run, pass->normalizer, item, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_block_read(block, run, pass->normalizer, item, error));
     if (pass->sample != NULL)
         keep_sampled_rows(pass->sample, block, run->first_row, D);
     if (pass->scatter == NULL)
         return RER_OK;
     int64_t packed = 0;
-    status = pack_residuals(pass, loaded, &packed, error);
-    if (status == RER_OK)
-        rer_rank_update(loaded->update, block->x, packed, D);
-    return status;
+    RER_TRY(pack_residuals(pass, loaded, &packed, error));
+    rer_rank_update(loaded->update, block->x, packed, D);
+    return RER_OK;
 }
 
 /* A lane has every RER_LANES-th row of W: as much of its triangle as another. */

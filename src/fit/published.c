@@ -90,14 +90,12 @@ static rer_status fit_constant(double *constant, const float *x, const rer_graph
     double *share = NULL, *mean = NULL, *variance = NULL;
     int64_t steps = REPORTS_RUN * rer_max(1, graph->draws / BATCH / REPORTS);
     rer_room rooms[] = {RER_ROOM(share, n), RER_ROOM(mean, D), RER_ROOM(variance, D)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the mean of a class", error);
-    if (status == RER_OK) {
-        head_shares(share, graph, n);
-        weigh_rows(mean, variance, x, share, n, D);
-        descend_all(constant, mean, variance, D, steps);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the mean of a class", error));
+    head_shares(share, graph, n);
+    weigh_rows(mean, variance, x, share, n, D);
+    descend_all(constant, mean, variance, D, steps);
     RER_FREE_ALL(share, mean, variance);
-    return status;
+    return RER_OK;
 }
 
 static rer_status fit_class(void *context, int64_t item, void *scratch, rer_error *error)
@@ -110,14 +108,11 @@ static rer_status fit_class(void *context, int64_t item, void *scratch, rer_erro
     if (n == 0)
         return RER_OK;
     rer_status status = rer_allocate(&x, n * D, sizeof *x, "the rows of a class", error);
-    if (status == RER_OK)
-        status = rer_gather_rows(x, run, pass->normalizer, pass->classes->rows + pass->classes->start[item], n, scratch,
-                                 error);
-    if (status == RER_OK)
-        status =
-            rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels, error);
-    if (status == RER_OK)
-        status = fit_constant(pass->constants + item * D, x, &graph, n, D, error);
+    RER_THEN(status, rer_gather_rows(x, run, pass->normalizer, pass->classes->rows + pass->classes->start[item], n,
+                                     scratch, error));
+    RER_THEN(status, rer_graph_make(&graph, x, n, D, &(rer_graph_settings){.neighbors = 40, .epochs = 20}, run->kernels,
+                                    error));
+    RER_THEN(status, fit_constant(pass->constants + item * D, x, &graph, n, D, error));
     rer_graph_free(&graph);
     free(x);
     return status;
@@ -139,8 +134,7 @@ static rer_status fit_constants(rer_class_moments *moments, const rer_normalizer
         .context = &pass,
     };
     rer_status status = rer_class_rows_make(&classes, run, error);
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     rer_class_rows_free(&classes);
     return status;
 }

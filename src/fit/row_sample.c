@@ -26,15 +26,15 @@ static rer_status allocate_rows(rer_row_sample *sample, int64_t count, int64_t D
 
 static rer_status allocate_sample(rer_row_sample *sample, int64_t count, int64_t D, rer_error *error)
 {
-    rer_status status = rer_allocate(&sample->row, count, sizeof(int64_t), "sampled rows", error);
-    return status == RER_OK ? allocate_rows(sample, count, D, error) : status;
+    RER_TRY(rer_allocate(&sample->row, count, sizeof(int64_t), "sampled rows", error));
+    return allocate_rows(sample, count, D, error);
 }
 
 rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
                                 rer_error *error)
 {
-    rer_status status = allocate_rows(sample, sample->count, run->D, error);
-    return status == RER_OK ? run->passes->scatter(NULL, sample, NULL, normalizer, run, error) : status;
+    RER_TRY(allocate_rows(sample, sample->count, run->D, error));
+    return run->passes->scatter(NULL, sample, NULL, normalizer, run, error);
 }
 
 typedef struct reading_pass {
@@ -96,14 +96,13 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
     rer_row_sample made = {0};
     class_place *place = NULL;
     int64_t usable = 0, drawn = 0;
-    rer_status status = rer_allocate(&place, run->C, sizeof *place, "class offsets", error);
-    for (int32_t c = 0; status == RER_OK && c < run->C; c++) {
+    RER_TRY(rer_allocate(&place, run->C, sizeof *place, "class offsets", error));
+    for (int32_t c = 0; c < run->C; c++) {
         place[c].next = usable;
         usable += n[c] >= 2 ? n[c] : 0; /* a sample alone in its class has no left-out error */
     }
     int64_t count = rer_min(most, usable);
-    if (status == RER_OK)
-        status = allocate_sample(&made, count, run->D, error);
+    rer_status status = allocate_sample(&made, count, run->D, error);
     for (int64_t i = 0; status == RER_OK && i < run->N && drawn < count; i++) {
         int32_t c = run->given[i];
         if (!rer_run_has_label(run, i) || n[c] < 2)
@@ -153,10 +152,10 @@ int64_t rer_row_sample_size(const rer_run *run)
 
 rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error)
 {
-    rer_status status = rer_allocate(log_n, C, sizeof **log_n, "class sizes", error);
-    for (int32_t c = 0; status == RER_OK && c < C; c++)
+    RER_TRY(rer_allocate(log_n, C, sizeof **log_n, "class sizes", error));
+    for (int32_t c = 0; c < C; c++)
         (*log_n)[c] = n[c] > 0 ? logf((float)n[c]) : -INFINITY;
-    return status;
+    return RER_OK;
 }
 
 rer_block rer_row_sample_block(const rer_row_sample *sample, int64_t first, int64_t most, int64_t D)

@@ -146,16 +146,14 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
     for (int i = 0; status == RER_OK && i < round->count; i++)
         status = rer_allocate(&round->d2[i], sample->count, round->model->C * (int64_t)sizeof(float),
                               "errors of sampled rows", error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &metrics, error);
+    RER_THEN(status, rer_pool_run(pool, &metrics, error));
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE, centroid;
         (void)lay_out(round, &measure, &centroid);
         scores.scratch = measure.used;
         status = rer_pool_run(pool, &scores, error);
     }
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &fits, error);
+    RER_THEN(status, rer_pool_run(pool, &fits, error));
     clear_candidates(round);
     return status;
 }
@@ -185,9 +183,9 @@ static rer_status try_places(grid_search *search, const bool wanted[GRID], bool 
             places[round->count++] = p;
         }
     *any = round->count > 0;
-    rer_status status = *any ? run_round(round, error) : RER_OK;
-    if (status != RER_OK || !*any)
-        return status;
+    if (!*any)
+        return RER_OK;
+    RER_TRY(run_round(round, error));
     for (int i = 0; i < round->count; i++) {
         search->done[places[i]] = true;
         search->fit[places[i]] = round->fit[i];
@@ -202,13 +200,13 @@ static rer_status search_grid(grid_search *search, shrinkage_round *round, rer_e
     bool wanted[GRID], more = true;
     for (int p = 0; p < GRID; p++)
         wanted[p] = p % 3 == 1;
-    rer_status status = try_places(search, wanted, &more, round, error);
-    while (status == RER_OK && more) {
+    RER_TRY(try_places(search, wanted, &more, round, error));
+    while (more) {
         for (int p = 0; p < GRID; p++)
             wanted[p] = p == search->best - 1 || p == search->best + 1;
-        status = try_places(search, wanted, &more, round, error);
+        RER_TRY(try_places(search, wanted, &more, round, error));
     }
-    return status;
+    return RER_OK;
 }
 
 /* The place of the top: neighbours of the best value have been tried, but at the ends of the grid. */
@@ -237,13 +235,11 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     float *log_n = NULL;
     rer_row_sample few = {0};
     rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
-    if (status == RER_OK)
-        status = rer_row_sample_thin(&few, sample, rer_centroid_choice_rows(sample->count, run), run->D, error);
+    RER_THEN(status, rer_row_sample_thin(&few, sample, rer_centroid_choice_rows(sample->count, run), run->D, error));
     shrinkage_round round = {
         .model = centroid, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
     grid_search search = {.best = -1};
-    if (status == RER_OK)
-        status = search_grid(&search, &round, error);
+    RER_THEN(status, search_grid(&search, &round, error));
     rer_row_sample_free(&few);
     free(log_n);
     if (status != RER_OK)

@@ -37,15 +37,12 @@ static int64_t gather_confused(uint64_t *keys, const rer_result *result)
 rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
 {
     uint64_t *keys = NULL, *work = NULL, C = (uint64_t)result->C;
-    int64_t n = 0;
     rer_room rooms[] = {RER_ROOM(keys, result->N), RER_ROOM(work, result->N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error);
-    if (status == RER_OK) {
-        n = gather_confused(keys, result);
-        rer_sort_keys(keys, n, C * C, work);
-        status = rer_allocate(list, n, sizeof **list, "confused samples", error);
-    }
     *count = 0;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error));
+    int64_t n = gather_confused(keys, result);
+    rer_sort_keys(keys, n, C * C, work);
+    rer_status status = rer_allocate(list, n, sizeof **list, "confused samples", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++) {
         if (i == 0 || keys[i] != keys[i - 1])
             (*list)[(*count)++] = (rer_confusion){(int32_t)(keys[i] / C), (int32_t)(keys[i] % C), 0};
@@ -58,8 +55,8 @@ rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_r
 /* Pairs without direction: each a -> b with a < b looks b -> a up, and a lone b -> a counts too. */
 static rer_status make_pairs(rer_result *result, const rer_confusion *list, int64_t count, rer_error *error)
 {
-    rer_status status = rer_allocate(&result->pairs, count, sizeof *result->pairs, "confused pairs", error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+    RER_TRY(rer_allocate(&result->pairs, count, sizeof *result->pairs, "confused pairs", error));
+    for (int64_t i = 0; i < count; i++) {
         rer_confusion back = {.from = list[i].to, .to = list[i].from};
         const rer_confusion *found = bsearch(&back, list, (size_t)count, sizeof *list, by_classes);
         if (list[i].from > list[i].to && found != NULL)
@@ -71,7 +68,7 @@ static rer_status make_pairs(rer_result *result, const rer_confusion *list, int6
     }
     if (result->n_pairs > 0)
         qsort(result->pairs, (size_t)result->n_pairs, sizeof *result->pairs, by_count);
-    return status;
+    return RER_OK;
 }
 
 /* Entropy of given -> predicted, averaged over samples, relative to log C. */
@@ -127,10 +124,8 @@ rer_status rer_judge_classes(rer_result *result, rer_error *error)
     rer_room rooms[] = {RER_ROOM(result->classes, result->C), RER_ROOM(scored, result->C), RER_ROOM(most, result->C),
                         RER_ROOM(predicted, result->C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
-    if (status == RER_OK)
-        status = rer_list_confusions(&list, &count, result, error);
-    if (status == RER_OK)
-        status = make_pairs(result, list, count, error);
+    RER_THEN(status, rer_list_confusions(&list, &count, result, error));
+    RER_THEN(status, make_pairs(result, list, count, error));
     if (status == RER_OK) {
         sum_classes(result, scored);
         for (int32_t c = 0; c < result->C; c++)

@@ -95,18 +95,16 @@ static rer_status estimate(density *made, const rer_result *result, const float 
     made->step = (made->right - made->left) / (double)(points - 1);
     int64_t reach = (int64_t)ceil(REACH * h / made->step);
     rer_room rooms[] = {RER_ROOM(made->values, points), RER_ROOM(shares, points), RER_ROOM(kernel, reach + 1)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a density", error);
-    if (status == RER_OK) {
-        made->points = points;
-        for (int64_t i = 0; i <= reach; i++) {
-            double z = (double)i * made->step / h;
-            kernel[i] = exp(-z * z / 2) / (h * sqrt(2 * M_PI));
-        }
-        share_out(shares, made, result, flipped);
-        convolve(made, shares, kernel, reach);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a density", error));
+    made->points = points;
+    for (int64_t i = 0; i <= reach; i++) {
+        double z = (double)i * made->step / h;
+        kernel[i] = exp(-z * z / 2) / (h * sqrt(2 * M_PI));
     }
+    share_out(shares, made, result, flipped);
+    convolve(made, shares, kernel, reach);
     RER_FREE_ALL(shares, kernel);
-    return status;
+    return RER_OK;
 }
 
 static double density_at(const density *made, double x)
@@ -151,8 +149,7 @@ rer_status rer_judge_by_density(rer_result *result, const float *flipped, double
 {
     density all = {0}, mistaken = {0};
     rer_status status = estimate(&all, result, NULL, error);
-    if (status == RER_OK)
-        status = estimate(&mistaken, result, flipped, error);
+    RER_THEN(status, estimate(&mistaken, result, flipped, error));
     if (status == RER_OK)
         set_logits(result, &all, &mistaken, eta);
     RER_FREE_ALL(all.values, mistaken.values);

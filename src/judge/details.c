@@ -78,18 +78,18 @@ static rer_status sort_by_portion(detail_run *run, rer_portion_kind kind, rer_er
     int64_t *next = NULL;
     rer_room rooms[] = {RER_ROOM(run->start[kind], count + 1), RER_ROOM(run->rows[kind], result->N),
                         RER_ROOM(next, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "portions", error);
-    for (int32_t g = 0; status == RER_OK && g < count; g++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "portions", error));
+    for (int32_t g = 0; g < count; g++) {
         next[g] = run->start[kind][g];
         run->start[kind][g + 1] = next[g] + portions[g].n;
     }
-    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+    for (int64_t row = 0; row < result->N; row++) {
         int32_t g = rer_is_scored(result, row) ? portion_of(run, kind, row) : -1;
         if (g >= 0)
             run->rows[kind][next[g]++] = row;
     }
     free(next);
-    return status;
+    return RER_OK;
 }
 
 /* Of a class: its error over that of chance, 1 - P(nearest = c). Their mean, weighted by n (1 - P), is that of
@@ -113,14 +113,11 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
     const rer_result *result = run->result;
     rer_details *details = run->details;
     int64_t *given = NULL, *predicted = NULL;
-    rer_status status = rer_allocate(&given, details->C, sizeof *given, "classes", error);
-    if (status == RER_OK)
-        status = rer_allocate(&predicted, details->C, sizeof *predicted, "classes", error);
-    if (status == RER_OK) {
-        details->portions[0].difficulty = result->summary.difficulty;
-        set_class_difficulties(run, predicted);
-    }
-    for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
+    rer_room rooms[] = {RER_ROOM(given, details->C), RER_ROOM(predicted, details->C)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error));
+    details->portions[0].difficulty = result->summary.difficulty;
+    set_class_difficulties(run, predicted);
+    for (int32_t g = 0; g < details->G; g++) {
         int64_t wrong = 0;
         memset(given, 0, (size_t)details->C * sizeof *given);
         memset(predicted, 0, (size_t)details->C * sizeof *predicted);
@@ -134,22 +131,22 @@ static rer_status set_difficulties(const detail_run *run, rer_error *error)
             rer_difficulty(wrong, given, predicted, details->C);
     }
     RER_FREE_ALL(given, predicted);
-    return status;
+    return RER_OK;
 }
 
 static rer_status name_portions(detail_run *run, rer_error *error)
 {
     rer_details *details = run->details;
-    rer_status status = rer_allocate(&details->subset_names, details->G, sizeof(char *), "names of subsets", error);
+    RER_TRY(rer_allocate(&details->subset_names, details->G, sizeof(char *), "names of subsets", error));
     details->portions[0].name = "all";
     for (int32_t c = 0; c < details->C; c++)
         details->portions[1 + c].name = run->result->names[c];
-    for (int32_t g = 0; status == RER_OK && g < details->G; g++) {
+    for (int32_t g = 0; g < details->G; g++) {
         const rer_texts *names = &run->data->subsets.names;
-        status = rer_copy_text(&details->subset_names[g], names->bytes + names->offset[g], error);
+        RER_TRY(rer_copy_text(&details->subset_names[g], names->bytes + names->offset[g], error));
         details->portions[1 + details->C + g].name = details->subset_names[g];
     }
-    return status;
+    return RER_OK;
 }
 
 /* ---- bootstrap ------------------------------------------------------------------------------ */
@@ -163,12 +160,11 @@ static rer_status bootstrap_portion(void *context, int64_t item, void *scratch, 
     const int64_t *start = run->start[kind] + (item - rer_portion_place(details, kind, 0));
     int64_t n = start[1] - start[0];
     float *chi = NULL;
-    rer_status status = rer_allocate(&chi, n, sizeof *chi, "ratios", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    RER_TRY(rer_allocate(&chi, n, sizeof *chi, "ratios", error));
+    for (int64_t i = 0; i < n; i++)
         chi[i] = (float)rer_chi_of(run->result, run->rows[kind][start[0] + i]);
-    if (status == RER_OK)
-        status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
-                                    (uint64_t)item, error);
+    rer_status status = rer_bootstrap_mean(&details->portions[item].chi_within, chi, n, run->result->options.seed,
+                                           (uint64_t)item, error);
     free(chi);
     return status;
 }
@@ -218,21 +214,18 @@ static rer_status fill_spreads(detail_run *run, const rer_run *passes, rer_error
     rer_spreads *spreads = &run->spreads;
     const int32_t *subset = details->G > 0 ? run->data->subsets.codes : NULL;
     int n_pairs = (int)rer_min(RER_PAIRS_DETAILED, run->result->n_pairs);
-    rer_status status =
-        rer_allocate(&spreads->sums, run->places * RER_SIDES, sizeof *spreads->sums, "distributions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&spreads->pairs, n_pairs, sizeof *spreads->pairs, "confused pairs", error);
+    RER_TRY(rer_allocate(&spreads->sums, run->places * RER_SIDES, sizeof *spreads->sums, "distributions", error));
+    RER_TRY(rer_allocate(&spreads->pairs, n_pairs, sizeof *spreads->pairs, "confused pairs", error));
     spreads->counts = details->counts;
-    if (status == RER_OK)
-        status = rer_spreads_fill(spreads, run->result->pairs, n_pairs, subset, details->G, run->result->own,
-                                  run->result->model, passes, error);
-    for (int64_t g = 0; status == RER_OK && g < run->places; g++) {
+    RER_TRY(rer_spreads_fill(spreads, run->result->pairs, n_pairs, subset, details->G, run->result->own,
+                             run->result->model, passes, error));
+    for (int64_t g = 0; g < run->places; g++) {
         const rer_spread_sums *sums = spreads->sums + g * RER_SIDES;
         details->portions[g].own = spread_of(&sums[RER_OWN], rer_portion_counts(details, g, RER_OWN));
         details->portions[g].others = spread_of(&sums[RER_OTHERS], rer_portion_counts(details, g, RER_OTHERS));
     }
-    details->n_pairs = status == RER_OK ? n_pairs : 0;
-    return status;
+    details->n_pairs = n_pairs;
+    return RER_OK;
 }
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
@@ -289,18 +282,15 @@ static void set_pair(rer_pair_detail *detail, const rer_pair *pair, const rer_pa
 static rer_status allocate_details(detail_run *run, rer_error *error)
 {
     rer_details *details = NULL;
-    rer_status status = rer_allocate(&details, 1, sizeof *details, "details", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&details, 1, sizeof *details, "details", error));
     run->details = details;
     details->C = run->result->C;
     details->G = run->data->subsets.codes != NULL ? run->data->subsets.C : 0;
     run->places = 1 + (int64_t)details->C + details->G;
-    status = rer_allocate(&details->portions, run->places, sizeof *details->portions, "portions", error);
-    if (status == RER_OK)
-        status = rer_allocate(&details->counts, run->places * RER_SIDES * RER_BINS, sizeof *details->counts,
-                              "histograms", error);
-    return status == RER_OK ? name_portions(run, error) : status;
+    RER_TRY(rer_allocate(&details->portions, run->places, sizeof *details->portions, "portions", error));
+    RER_TRY(rer_allocate(&details->counts, run->places * RER_SIDES * RER_BINS, sizeof *details->counts, "histograms",
+                         error));
+    return name_portions(run, error);
 }
 
 rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const rer_progress *progress,
@@ -309,14 +299,11 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
     detail_run run = {.result = result, .data = data};
     rer_run passes = {0};
     rer_error_clear(error);
-    rer_status status = rer_dataset_check(data, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_check(data, error));
     if (result->model == NULL || data->N != result->N)
         return rer_fail(error, RER_BAD_USAGE, "details need the result of an analysis and its data set");
-    status = allocate_details(&run, error);
-    if (status == RER_OK)
-        status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
+    rer_status status = allocate_details(&run, error);
+    RER_THEN(status, rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error));
     if (status == RER_OK && result->model->span != NULL)
         status = rer_span_enter(&passes, result->model->span, true, error);
     if (status == RER_OK && result->model->units != NULL)
@@ -325,12 +312,9 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
         sum_portion_rows(&run, (rer_portion_kind)kind);
         status = sort_by_portion(&run, (rer_portion_kind)kind, error);
     }
-    if (status == RER_OK)
-        status = set_difficulties(&run, error);
-    if (status == RER_OK)
-        status = fill_spreads(&run, &passes, error);
-    if (status == RER_OK)
-        status = bootstrap_portions(&run, &passes, error);
+    RER_THEN(status, set_difficulties(&run, error));
+    RER_THEN(status, fill_spreads(&run, &passes, error));
+    RER_THEN(status, bootstrap_portions(&run, &passes, error));
     for (int p = 0; status == RER_OK && p < run.details->n_pairs; p++)
         set_pair(&run.details->pairs[p], &result->pairs[p], &run.spreads.pairs[p], result);
     rer_run_end(&passes);
@@ -368,9 +352,7 @@ rer_status rer_extremes(const rer_result *result, bool hardest, int64_t count, i
 {
     rer_ranked *ranked = NULL;
     int64_t n = 0;
-    rer_status status = rer_allocate(&ranked, result->N, sizeof *ranked, "ratios", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&ranked, result->N, sizeof *ranked, "ratios", error));
     for (int64_t row = 0; row < result->N; row++)
         if (rer_is_scored(result, row))
             ranked[n++] = (rer_ranked){hardest ? -rer_chi_of(result, row) : rer_chi_of(result, row), row};

@@ -65,9 +65,9 @@ static rer_status sum_rows(row_sums *sums, add_row *add, const void *how, const 
                    .work = sum_group,
                    .commit = add_group,
                    .context = &s};
-    rer_status status = rer_pool_run(pool, &job, error);
+    RER_TRY(rer_pool_run(pool, &job, error));
     *sums = s.total;
-    return status;
+    return RER_OK;
 }
 
 /* ---- ratios ------------------------------------------------------------------------------ */
@@ -111,13 +111,12 @@ static rer_status moments_of_chi(rer_moments moments[RANGES], const rer_result *
                                  rer_error *error)
 {
     row_sums sums;
-    rer_status status = sum_rows(&sums, add_chi, NULL, result, pool, error);
+    RER_TRY(sum_rows(&sums, add_chi, NULL, result, pool, error));
     for (int range = 0; range < RANGES; range++) {
         int64_t n = sums.n[range];
         moments[range] = (rer_moments){.n = n, .mean = n > 0 ? sums.sum[range] / (double)n : NAN};
     }
-    if (status == RER_OK)
-        status = sum_rows(&sums, add_powers, moments, result, pool, error);
+    RER_TRY(sum_rows(&sums, add_powers, moments, result, pool, error));
     for (int range = 0; range < RANGES; range++) {
         rer_moments *made = &moments[range];
         const double *power = sums.sum + 3 * range;
@@ -127,7 +126,7 @@ static rer_status moments_of_chi(rer_moments moments[RANGES], const rer_result *
         made->skewness = spread ? power[1] / n / pow(made->variance, 1.5) : NAN;
         made->kurtosis = spread ? power[2] / n / (made->variance * made->variance) - 3 : NAN;
     }
-    return status;
+    return RER_OK;
 }
 
 static double largest_chi(const rer_result *result)
@@ -154,7 +153,7 @@ static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer
 {
     rer_summary *summary = &result->summary;
     rer_moments moments[RANGES];
-    rer_status status = moments_of_chi(moments, result, pool, error);
+    RER_TRY(moments_of_chi(moments, result, pool, error));
     double n = sums->n > 0 ? (double)sums->n : NAN;
     summary->chi0 = sums->chi0 / n;
     summary->chi_rand = sums->chi_rand / n;
@@ -166,7 +165,7 @@ static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer
     summary->chi_below_one = moments[2];
     summary->chi = summary->chi_all.mean;
     summary->eta = sums->n > 0 ? rer_noise_rate(summary->chi0, summary->chi_rand) : NAN;
-    return status;
+    return RER_OK;
 }
 
 /* What all labels sum up to; and what cannot be known: the same if the odds of every label were ODDS_UNSURE times lower,
@@ -190,12 +189,12 @@ static rer_status set_noise_rate(rer_result *result, rer_pool *pool, rer_error *
     rer_summary *summary = &result->summary;
     const double shift[3] = {-log(ODDS_UNSURE), 0, log(ODDS_UNSURE)};
     row_sums sums;
-    rer_status status = sum_rows(&sums, add_wrong, shift, result, pool, error);
+    RER_TRY(sum_rows(&sums, add_wrong, shift, result, pool, error));
     double judged = sums.n[0] > 0 ? (double)sums.n[0] : NAN;
     summary->noise_low = sums.sum[0] / judged;
     summary->noise_rate = sums.sum[1] / judged;
     summary->noise_high = sums.sum[2] / judged;
-    return status;
+    return RER_OK;
 }
 
 /* ---- flags ------------------------------------------------------------------------------- */
@@ -223,11 +222,11 @@ static rer_status flag_above(rer_result *result, double threshold, bool on_chi, 
     rer_summary *summary = &result->summary;
     flagging how = {result, threshold, on_chi};
     row_sums sums;
-    rer_status status = sum_rows(&sums, flag_row, &how, result, pool, error);
+    RER_TRY(sum_rows(&sums, flag_row, &how, result, pool, error));
     summary->threshold = threshold;
     summary->threshold_on_chi = on_chi;
     summary->n_issues = sums.n[0];
-    return status;
+    return RER_OK;
 }
 
 /* Flags exactly the budget's number of samples; the threshold is then the last one's value. */
@@ -238,9 +237,7 @@ static rer_status flag_budget(rer_result *result, rer_error *error)
     int64_t *rows = NULL, ratios = summary->chi_all.n;
     double share = options->budget_percent ? options->budget / 100 * (double)summary->n_labelled : options->budget;
     int64_t count = share < (double)ratios ? llround(share) : ratios;
-    rer_status status = rer_allocate(&rows, count, sizeof *rows, "the budget's samples", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&rows, count, sizeof *rows, "the budget's samples", error));
     summary->n_issues = rer_result_suspects(result, count, rows);
     for (int64_t i = 0; i < summary->n_issues; i++)
         result->flags[rows[i]] |= RER_FLAG_ISSUE;
@@ -340,20 +337,19 @@ static rer_status note_overlap(rer_result *result, rer_error *error)
 static rer_status add_notes(rer_result *result, rer_error *error)
 {
     const rer_summary *summary = &result->summary;
-    rer_status status = result->model != NULL ? note_singletons(result, error) : RER_OK;
-    if (status == RER_OK)
-        status = note_overlap(result, error);
-    if (status == RER_OK)
-        status = note_duplicates(result, error);
-    if (status == RER_OK && summary->n_invalid > 0)
-        status =
-            rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out", (long long)summary->n_invalid,
-                                summary->n_invalid == 1 ? "" : "s", summary->n_invalid == 1 ? "was" : "were");
-    if (status == RER_OK && summary->n_unlabelled > 0)
-        status = rer_result_add_note(result, error, "%lld row%s no label; %s suggests one%s",
-                                     (long long)summary->n_unlabelled, summary->n_unlabelled == 1 ? " has" : "s have",
-                                     rer_samples_name(result), summary->n_unlabelled == 1 ? "" : " for each");
-    return status;
+    if (result->model != NULL)
+        RER_TRY(note_singletons(result, error));
+    RER_TRY(note_overlap(result, error));
+    RER_TRY(note_duplicates(result, error));
+    if (summary->n_invalid > 0)
+        RER_TRY(rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out",
+                                    (long long)summary->n_invalid, summary->n_invalid == 1 ? "" : "s",
+                                    summary->n_invalid == 1 ? "was" : "were"));
+    if (summary->n_unlabelled > 0)
+        RER_TRY(rer_result_add_note(result, error, "%lld row%s no label; %s suggests one%s",
+                                    (long long)summary->n_unlabelled, summary->n_unlabelled == 1 ? " has" : "s have",
+                                    rer_samples_name(result), summary->n_unlabelled == 1 ? "" : " for each"));
+    return RER_OK;
 }
 
 rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool *pool, rer_error *error)
@@ -361,23 +357,18 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
     const rer_ratio_sums *sums = &findings->sums;
     const float *flipped = findings->scores.flipped;
     count_rows(result);
-    rer_status status = set_ratios(result, sums, pool, error);
-    if (status == RER_OK && flipped != NULL && sums->n > 0)
-        status = rer_judge_by_density(result, flipped, result->summary.eta, error);
-    if (status == RER_OK)
-        status = set_noise_rate(result, pool, error);
+    RER_TRY(set_ratios(result, sums, pool, error));
+    if (flipped != NULL && sums->n > 0)
+        RER_TRY(rer_judge_by_density(result, flipped, result->summary.eta, error));
+    RER_TRY(set_noise_rate(result, pool, error));
     if (findings->flagged != NULL) { /* its own number, and nothing is known of its doubt */
         result->summary.noise_rate = findings->noise_rate;
         result->summary.noise_low = result->summary.noise_high = NAN;
     }
-    if (status == RER_OK)
-        status = set_flags(result, findings->flagged, pool, error);
+    RER_TRY(set_flags(result, findings->flagged, pool, error));
     result->summary.expected_wrong = sum_flagged(result);
-    if (status == RER_OK)
-        status = rer_judge_classes(result, error);
-    if (status == RER_OK)
-        status = rer_judge_outliers(result, &findings->scores, pool, error);
-    if (status == RER_OK)
-        status = rer_result_keep_tail(result, error);
-    return status == RER_OK ? add_notes(result, error) : status;
+    RER_TRY(rer_judge_classes(result, error));
+    RER_TRY(rer_judge_outliers(result, &findings->scores, pool, error));
+    RER_TRY(rer_result_keep_tail(result, error));
+    return add_notes(result, error);
 }

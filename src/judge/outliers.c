@@ -143,8 +143,8 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
     if (scores->margin == NULL)
         return RER_OK;
     rer_room rooms[] = {RER_ROOM(work, SAMPLE), RER_ROOM(scale.removed, SAMPLE)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "outliers", error);
-    bool known = status == RER_OK && set_scale(&scale, result, scores, work);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "outliers", error));
+    bool known = set_scale(&scale, result, scores, work);
     outlier_pass pass = {.result = result, .margin = scores->margin, .scale = known ? &scale : NULL};
     rer_job job = {.stage = "judging",
                    .from = .98,
@@ -154,8 +154,7 @@ rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_
                    .work = judge_piece,
                    .commit = count_piece,
                    .context = &pass};
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
+    rer_status status = rer_pool_run(pool, &job, error);
     RER_FREE_ALL(scale.removed, work);
     return status;
 }

@@ -149,12 +149,10 @@ static rer_status reviewer_of(application *a, int32_t *number, rer_error *error)
 static rer_status add_vote(application *a, int64_t row, int32_t outcome, rer_error *error)
 {
     rer_vote vote = {.row = row, .outcome = outcome};
-    rer_status status = reviewer_of(a, &vote.reviewer, error);
-    if (status == RER_OK)
-        status = rer_grow(&a->votes, &a->votes_capacity, a->n_votes + 1, sizeof vote, "decisions", error);
-    if (status == RER_OK)
-        a->votes[a->n_votes++] = vote;
-    return status;
+    RER_TRY(reviewer_of(a, &vote.reviewer, error));
+    RER_TRY(rer_grow(&a->votes, &a->votes_capacity, a->n_votes + 1, sizeof vote, "decisions", error));
+    a->votes[a->n_votes++] = vote;
+    return RER_OK;
 }
 
 /* The number of a label that no row has had. */
@@ -190,14 +188,13 @@ static rer_status take_decision(application *a, int64_t row, rer_error *error)
 {
     rer_decision_kind kind = RER_OPEN;
     int32_t code = -1;
-    rer_status status = check_checksum(a, a->cell[CHECKSUM], error);
-    if (status == RER_OK && (rer_decision_read(&kind, a->cell[DECISION], NULL) != RER_OK || kind == RER_OPEN))
-        status =
-            fail_at(a, error, "a decision is keep, fix, choose, new, drop, none or unsure, not", a->cell[DECISION]);
-    if (status == RER_OK && rer_decision_has_label(kind))
-        status = find_new_label(a, &code, kind == RER_NEW, error);
-    if (status != RER_OK || kind == RER_UNSURE)
-        return status;
+    RER_TRY(check_checksum(a, a->cell[CHECKSUM], error));
+    if (rer_decision_read(&kind, a->cell[DECISION], NULL) != RER_OK || kind == RER_OPEN)
+        return fail_at(a, error, "a decision is keep, fix, choose, new, drop, none or unsure, not", a->cell[DECISION]);
+    if (rer_decision_has_label(kind))
+        RER_TRY(find_new_label(a, &code, kind == RER_NEW, error));
+    if (kind == RER_UNSURE)
+        return RER_OK;
     return add_vote(a, row, kind == RER_KEEP ? a->file.labels.codes[row] : code, error);
 }
 
@@ -239,9 +236,7 @@ static rer_status on_cell(void *context, int64_t line, int64_t column, const cha
             a->place[k] = column;
         if (!a->has_header || a->place[k] != column)
             continue;
-        rer_status status = rer_grow(&a->cell[k], &a->capacity[k], length + 1, 1, "a cell", error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_grow(&a->cell[k], &a->capacity[k], length + 1, 1, "a cell", error));
         bool is_prefixed = a->is_safe && text[0] == '\'';
         memcpy(a->cell[k], text + is_prefixed, (size_t)(length - is_prefixed) + 1);
     }
@@ -269,13 +264,11 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
     (void)line;
     if (!a->has_header)
         return check_header(a, error);
-    rer_status status = find_row(a, &row, error);
-    if (status == RER_OK)
-        status = check_given(a, row, error);
-    if (status == RER_OK)
-        status = a->automatic == RER_OFF ? take_decision(a, row, error) : take_sample(a, row, error);
+    RER_TRY(find_row(a, &row, error));
+    RER_TRY(check_given(a, row, error));
+    RER_TRY(a->automatic == RER_OFF ? take_decision(a, row, error) : take_sample(a, row, error));
     a->summary.n_decisions++;
-    return status;
+    return RER_OK;
 }
 
 static rer_status read_table(application *a, rer_error *error)
@@ -287,8 +280,7 @@ static rer_status read_table(application *a, rer_error *error)
         a->place[k] = -1;
     if (status == RER_OK && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is no table of decisions", a->table);
-    if (status == RER_OK)
-        status = rer_csv_read(&input, ',', &handler, NULL, error);
+    RER_THEN(status, rer_csv_read(&input, ',', &handler, NULL, error));
     if (status == RER_OK && !a->has_header)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is empty", a->table);
     for (int64_t row = 0; status == RER_OK && a->automatic != RER_OFF && row < a->file.labels.N; row++)
@@ -304,10 +296,9 @@ static rer_status read_table(application *a, rer_error *error)
 static rer_status set_cell(application *a, int column, const char *text, rer_error *error)
 {
     int64_t size = (int64_t)strlen(text) + 1;
-    rer_status status = rer_grow(&a->cell[column], &a->capacity[column], size, 1, "a cell", error);
-    if (status == RER_OK)
-        memcpy(a->cell[column], text, (size_t)size);
-    return status;
+    RER_TRY(rer_grow(&a->cell[column], &a->capacity[column], size, 1, "a cell", error));
+    memcpy(a->cell[column], text, (size_t)size);
+    return RER_OK;
 }
 
 /* A decision as the table would have it. */
@@ -322,11 +313,10 @@ static rer_status take_entry(application *a, const rer_journal *journal, const r
                                  [NEW_LABEL] = rer_entry_text(journal, entry->label),
                                  [CHECKSUM] = sum,
                                  [REVIEWER] = rer_entry_reviewer(journal, entry)};
-    rer_status status = RER_OK;
-    for (int k = 0; k < RER_COUNT(cells) && status == RER_OK; k++)
+    for (int k = 0; k < RER_COUNT(cells); k++)
         if (cells[k] != NULL)
-            status = set_cell(a, k, cells[k], error);
-    return status == RER_OK ? on_row(a, 0, error) : status;
+            RER_TRY(set_cell(a, k, cells[k], error));
+    return on_row(a, 0, error);
 }
 
 static rer_status read_journal(application *a, rer_error *error)
@@ -371,12 +361,9 @@ static void take_verdict(application *a, const rer_verdict_of_row *verdict)
 static rer_status count_votes(application *a, rer_error *error)
 {
     rer_verdict_of_row *verdicts = NULL;
-    int64_t count = 0;
-    rer_status status = rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error);
-    if (status == RER_OK) {
-        count = rer_votes_count(verdicts, a->votes, a->n_votes);
-        status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
-    }
+    RER_TRY(rer_allocate(&verdicts, a->n_votes, sizeof *verdicts, "decisions", error));
+    int64_t count = rer_votes_count(verdicts, a->votes, a->n_votes);
+    rer_status status = rer_votes_check(a->votes, a->n_votes, verdicts, count, a->table, error);
     for (int64_t i = 0; i < count && status == RER_OK; i++)
         take_verdict(a, &verdicts[i]);
     free(verdicts);
@@ -389,30 +376,26 @@ static rer_status count_votes(application *a, rer_error *error)
 static rer_status name_classes(application *a, const char *class_names, rer_error *error)
 {
     const rer_labels *labels = &a->file.labels;
-    rer_status status = rer_allocate(&a->classes, labels->C, sizeof *a->classes, "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < labels->C; c++) {
+    RER_TRY(rer_allocate(&a->classes, labels->C, sizeof *a->classes, "classes", error));
+    for (int32_t c = 0; c < labels->C; c++) {
         bool renamed = class_names != NULL && a->automatic != RER_OFF;
         a->classes[c] = (named_class){renamed ? rer_text(&labels->names, c) : rer_labels_value(labels, c), c};
     }
-    if (status == RER_OK && labels->C > 0)
+    if (labels->C > 0)
         qsort(a->classes, (size_t)labels->C, sizeof *a->classes, by_name);
-    return status;
+    return RER_OK;
 }
 
 static rer_status open_labels(application *a, const rer_apply_files *files, rer_error *error)
 {
-    rer_status status = rer_label_file_open(&a->file, files->labels, files->label_column, -1, error);
+    RER_TRY(rer_label_file_open(&a->file, files->labels, files->label_column, -1, error));
     rer_labels *labels = &a->file.labels;
-    if (status == RER_OK && files->class_names != NULL)
-        status = rer_labels_rename(labels, files->class_names, error);
-    if (status == RER_OK)
-        status = name_classes(a, files->class_names, error);
+    if (files->class_names != NULL)
+        RER_TRY(rer_labels_rename(labels, files->class_names, error));
+    RER_TRY(name_classes(a, files->class_names, error));
     const rer_room rooms[] = {RER_ROOM(a->codes, labels->N), RER_ROOM(a->weights, labels->N),
                               RER_ROOM(a->seen, labels->N)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error));
     a->checksum = rer_labels_checksum(labels);
     a->summary.n_rows = labels->N;
     memcpy(a->codes, labels->codes, (size_t)labels->N * sizeof *a->codes);
@@ -428,8 +411,7 @@ static rer_status check_results(application *a, const char *folder, rer_error *e
     json_error_t failure;
     char *path = NULL, text[64] = "";
     rer_status status = rer_manifest_check(folder, files, RER_COUNT(files), error);
-    if (status == RER_OK)
-        status = rer_join_path(&path, folder, "summary.json", error);
+    RER_THEN(status, rer_join_path(&path, folder, "summary.json", error));
     if (status != RER_OK)
         return status;
     json_t *root = json_load_file(path, 0, &failure);
@@ -439,8 +421,7 @@ static rer_status check_results(application *a, const char *folder, rer_error *e
     const char *sum = json_string_value(json_object_get(json_object_get(root, "checksums"), "labels"));
     a->is_safe = json_is_true(json_object_get(json_object_get(root, "options"), "spreadsheet-safe"));
     (void)snprintf(text, sizeof text, "rer:%.40s", sum != NULL ? sum : "none");
-    if (status == RER_OK)
-        status = check_checksum(a, text, error);
+    RER_THEN(status, check_checksum(a, text, error));
     json_decref(root);
     free(path);
     return status;
@@ -489,8 +470,7 @@ static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files
     char *samples = NULL;
     bool is_automatic = options->automatic != RER_OFF;
     rer_status status = check_files(files, error);
-    if (status == RER_OK)
-        status = open_labels(&a, files, error);
+    RER_THEN(status, open_labels(&a, files, error));
     a.table = files->decisions;
     if (status == RER_OK && is_automatic)
         status = check_results(&a, files->decisions, error);
@@ -498,14 +478,12 @@ static rer_status apply(rer_apply_summary *summary, const rer_apply_files *files
         status = rer_join_path(&samples, files->decisions, "samples.csv", error);
     if (samples != NULL)
         a.table = samples;
-    if (status == RER_OK)
-        status = !is_automatic && is_folder(a.table) ? read_journal(&a, error) : read_table(&a, error);
+    RER_THEN(status, !is_automatic && is_folder(a.table) ? read_journal(&a, error) : read_table(&a, error));
     if (status == RER_OK && !is_automatic)
         status = count_votes(&a, error);
-    if (status == RER_OK)
-        status = files->out != NULL
-                     ? rer_label_file_write(files->out, &a.file, a.codes, &a.added.texts, error)
-                     : rer_file_write(files->weights, put_weights, &a, rer_path_is_text_output(files->weights), error);
+    RER_THEN(status, files->out != NULL ? rer_label_file_write(files->out, &a.file, a.codes, &a.added.texts, error)
+                                        : rer_file_write(files->weights, put_weights, &a,
+                                                         rer_path_is_text_output(files->weights), error));
     *summary = a.summary;
     free_application(&a);
     free(samples);
@@ -519,14 +497,10 @@ rer_status rer_apply(rer_apply_summary *summary, const rer_apply_files *given_fi
     rer_apply_files files;
     rer_apply_summary made;
     rer_error_clear(error);
-    rer_status status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_struct_take(&files, sizeof files, given_files, "rer_apply_files", error);
-    if (status == RER_OK)
-        status = rer_struct_check(summary, "rer_apply_summary", error);
-    if (status == RER_OK)
-        status = apply(&made, &files, &options, error);
-    if (status == RER_OK)
-        rer_struct_give(summary, &made, sizeof made);
-    return status;
+    RER_TRY(rer_options_take(&options, given, error));
+    RER_TRY(rer_struct_take(&files, sizeof files, given_files, "rer_apply_files", error));
+    RER_TRY(rer_struct_check(summary, "rer_apply_summary", error));
+    RER_TRY(apply(&made, &files, &options, error));
+    rer_struct_give(summary, &made, sizeof made);
+    return RER_OK;
 }

@@ -160,26 +160,21 @@ static rer_status take_entry(rer_journal *journal, const json_t *line, rer_error
     if (id == NULL || id[0] == 0 || strlen(id) >= RER_DECISION_ID || reviewer == NULL || !json_is_integer(row) ||
         json_integer_value(row) < 0)
         return fail_line(journal, error, "an id, a reviewer and a row are expected");
-    rer_status status = rer_decision_read(&kind, json_string_value(json_object_get(line, "decision")), error);
-    if (status == RER_OK)
-        status = make_room(journal, error);
-    if (status != RER_OK || *find_id(journal, id) >= 0)
-        return status;
+    RER_TRY(rer_decision_read(&kind, json_string_value(json_object_get(line, "decision")), error));
+    RER_TRY(make_room(journal, error));
+    if (*find_id(journal, id) >= 0)
+        return RER_OK;
     rer_entry *entry = &journal->entries[journal->count];
     *entry = (rer_entry){.row = json_integer_value(row),
                          .kind = (uint8_t)kind,
                          .promise = json_is_number(promise) ? json_number_value(promise) : NAN};
     (void)snprintf(entry->id, sizeof entry->id, "%s", id);
-    status = take_reviewer(journal, &entry->reviewer, reviewer, error);
-    if (status == RER_OK)
-        status = take_text(&journal->texts, &entry->label, json_object_get(line, "label"), error);
-    if (status == RER_OK)
-        status = take_text(&journal->texts, &entry->given, json_object_get(line, "given"), error);
-    if (status == RER_OK)
-        status = take_text(&journal->texts, &entry->note, json_object_get(line, "note"), error);
-    if (status == RER_OK)
-        index_entry(journal, journal->count++);
-    return status;
+    RER_TRY(take_reviewer(journal, &entry->reviewer, reviewer, error));
+    RER_TRY(take_text(&journal->texts, &entry->label, json_object_get(line, "label"), error));
+    RER_TRY(take_text(&journal->texts, &entry->given, json_object_get(line, "given"), error));
+    RER_TRY(take_text(&journal->texts, &entry->note, json_object_get(line, "note"), error));
+    index_entry(journal, journal->count++);
+    return RER_OK;
 }
 
 static rer_status take_head(const rer_journal *journal, const json_t *line, rer_error *error)
@@ -209,15 +204,14 @@ static rer_status take_line(rer_journal *journal, const char *text, int64_t leng
 
 static rer_status take_lines(rer_journal *journal, const char *text, int64_t size, rer_error *error)
 {
-    rer_status status = RER_OK;
     const char *end;
-    for (int64_t at = 0; status == RER_OK && (end = memchr(text + at, '\n', (size_t)(size - at))) != NULL;) {
+    for (int64_t at = 0; (end = memchr(text + at, '\n', (size_t)(size - at))) != NULL;) {
         int64_t length = end - (text + at);
-        status = take_line(journal, text + at, length, error);
+        RER_TRY(take_line(journal, text + at, length, error));
         at += length + 1;
-        journal->taken += status == RER_OK ? length + 1 : 0;
+        journal->taken += length + 1;
     }
-    return status;
+    return RER_OK;
 }
 
 static rer_status read_rest(const rer_journal *journal, char *text, int64_t size, rer_error *error)
@@ -245,10 +239,8 @@ rer_status rer_journal_catch_up(rer_journal *journal, rer_error *error)
     if (size <= 0)
         return RER_OK;
     rer_status status = rer_allocate(&text, size, 1, "decisions", error);
-    if (status == RER_OK)
-        status = read_rest(journal, text, size, error);
-    if (status == RER_OK)
-        status = take_lines(journal, text, size, error);
+    RER_THEN(status, read_rest(journal, text, size, error));
+    RER_THEN(status, take_lines(journal, text, size, error));
     free(text);
     return status;
 }
@@ -323,12 +315,9 @@ static rer_status lock(const rer_journal *journal, int how, rer_error *error)
 
 rer_status rer_journal_add(rer_journal *journal, const rer_decision *decisions, int64_t count, rer_error *error)
 {
-    rer_status status = lock(journal, LOCK_EX, error);
-    if (status != RER_OK)
-        return status;
-    status = rer_journal_catch_up(journal, error);
-    if (status == RER_OK)
-        status = write_new(journal, decisions, count, error);
+    RER_TRY(lock(journal, LOCK_EX, error));
+    rer_status status = rer_journal_catch_up(journal, error);
+    RER_THEN(status, write_new(journal, decisions, count, error));
     (void)flock(journal->fd, LOCK_UN);
     return status;
 }
@@ -339,10 +328,8 @@ rer_status rer_journal_add(rer_journal *journal, const rer_decision *decisions, 
 static rer_status begin(rer_journal *journal, const char *folder, rer_error *error)
 {
     char head[80];
-    rer_status status = lock(journal, LOCK_EX, error);
-    if (status != RER_OK)
-        return status;
-    status = rer_journal_catch_up(journal, error);
+    RER_TRY(lock(journal, LOCK_EX, error));
+    rer_status status = rer_journal_catch_up(journal, error);
     if (status == RER_OK && journal->lines == 0) {
         (void)snprintf(head, sizeof head, "{\"rer_review\":1,\"labels\":\"%s\"}\n", journal->checksum);
         status = append(journal, head, error);
@@ -376,8 +363,7 @@ rer_status rer_journal_open(rer_journal *journal, const char *folder, uint64_t l
     rer_journal made = RER_NO_JOURNAL;
     (void)snprintf(made.checksum, sizeof made.checksum, "%016llx", (unsigned long long)labels_checksum);
     rer_status status = rer_join_path(&made.path, folder, RER_JOURNAL, error);
-    if (status == RER_OK)
-        status = open_file(&made, folder, is_written, error);
+    RER_THEN(status, open_file(&made, folder, is_written, error));
     if (status == RER_OK)
         *journal = made;
     else

@@ -28,16 +28,8 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have columns", path,
                           column);
-    if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_input_texts(&opened.texts, &input, column, expected, error);
-    else if (status == RER_OK)
-        status = rer_input_array(&opened.array, &input, error);
-    if (status == RER_OK && input.format == RER_TEXT)
-        status = rer_labels_from_texts(&opened.labels, &opened.texts, error);
-    else if (status == RER_OK)
-        status = rer_labels_from_array(&opened.labels, &opened.array, error);
-    if (status == RER_OK)
-        status = rer_copy_text(&opened.labels.source, path, error);
+    RER_THEN(status, rer_input_labels(&opened.labels, &opened.texts, &opened.array, &input, column, expected, error));
+    RER_THEN(status, rer_copy_text(&opened.labels.source, path, error));
     rer_input_close(&input);
     if (status == RER_OK)
         *file = opened;
@@ -52,9 +44,7 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
 static rer_status find_sources(int64_t *source, const rer_labels *labels, const int32_t *codes, rer_error *error)
 {
     int64_t *first = NULL; /* [C] first row of a class */
-    rer_status status = rer_allocate(&first, labels->C, sizeof *first, "classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&first, labels->C, sizeof *first, "classes", error));
     for (int64_t row = labels->N - 1; row >= 0; row--)
         if (labels->codes[row] >= 0)
             first[labels->codes[row]] = row;
@@ -118,8 +108,7 @@ static void put_as_signed(rer_writer *writer, const relabelled *changed)
     bool *missing = NULL;
     const rer_room rooms[] = {RER_ROOM(values, 2 * N), RER_ROOM(out, N), RER_ROOM(missing, N)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", writer->error);
-    if (status == RER_OK)
-        status = rer_array_integers(array, 0, N, values, missing, values + N, writer->error);
+    RER_THEN(status, rer_array_integers(array, 0, N, values, missing, values + N, writer->error));
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
         if (source[row] < -1)
             (void)parse_integer(&out[row], rer_text(changed->added, -2 - source[row]));
@@ -146,8 +135,7 @@ static void put_items(rer_writer *writer, const rer_array *array, const int64_t 
     int64_t N = array->shape[0], size = array->item_size, bytes = N * size;
     const rer_room rooms[] = {RER_ROOM(items, bytes), RER_ROOM(scratch, bytes), RER_ROOM(rows, bytes)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", writer->error);
-    if (status == RER_OK)
-        status = rer_array_raw_rows(array, 0, N, items, scratch, writer->error);
+    RER_THEN(status, rer_array_raw_rows(array, 0, N, items, scratch, writer->error));
     for (int64_t row = 0; status == RER_OK && row < N; row++) {
         if (source[row] >= 0)
             memcpy(rows + row * size, items + source[row] * size, (size_t)size);
@@ -248,14 +236,11 @@ rer_status rer_label_file_write(const char *out, rer_label_file *file, const int
     bool is_text = rer_path_is_text_output(out);
     bool needs_texts = is_text || (added->count > 0 && !is_number(&file->array));
     rer_status status = check_drops(file, codes, &changed.drops, error);
-    if (status == RER_OK)
-        status = rer_allocate(&changed.source, file->labels.N, sizeof *changed.source, "labels", error);
-    if (status == RER_OK)
-        status = find_sources(changed.source, &file->labels, codes, error);
+    RER_THEN(status, rer_allocate(&changed.source, file->labels.N, sizeof *changed.source, "labels", error));
+    RER_THEN(status, find_sources(changed.source, &file->labels, codes, error));
     if (status == RER_OK && file->array.name != NULL && needs_texts && file->texts.count == 0)
         status = rer_texts_from_array(&file->texts, &file->array, error);
-    if (status == RER_OK)
-        status = rer_file_write(out, put_labels, &changed, is_text, error);
+    RER_THEN(status, rer_file_write(out, put_labels, &changed, is_text, error));
     free(changed.source);
     return status;
 }

@@ -36,23 +36,20 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
     work->options.threads = work->part->threads;
     int64_t every = rer_exchange_integer(task, "every", 0, INT32_MAX);
     work->units = rer_units_get(task, D);
-    rer_status status = rer_tensors_status(task, error);
-    if (status == RER_OK)
-        status = rer_dataset_wrap(&data, &work->part->rows, NULL, &work->options, error);
+    RER_TRY(rer_tensors_status(task, error));
+    RER_TRY(rer_dataset_wrap(&data, &work->part->rows, NULL, &work->options, error));
     work->data = data;
-    if (status == RER_OK && data->D != D)
-        status = rer_fail(error, RER_BAD_INPUT, "rows of a part have %lld features instead of %lld", (long long)data->D,
-                          (long long)D);
-    if (status == RER_OK)
-        status = check_codes(work->part, data->N, C, error);
-    if (status == RER_OK)
-        status = rer_run_start(&work->run, data, work->part->codes, (int32_t)C, &work->options, progress, error);
-    if (status == RER_OK && work->units != NULL)
-        status = rer_units_enter(&work->run, work->units, error);
+    if (data->D != D)
+        return rer_fail(error, RER_BAD_INPUT, "rows of a part have %lld features instead of %lld", (long long)data->D,
+                        (long long)D);
+    RER_TRY(check_codes(work->part, data->N, C, error));
+    RER_TRY(rer_run_start(&work->run, data, work->part->codes, (int32_t)C, &work->options, progress, error));
+    if (work->units != NULL)
+        RER_TRY(rer_units_enter(&work->run, work->units, error));
     work->run.every = every;
     work->run.first_row = work->part->first;
     work->run.passes = &rer_passes_here;
-    return status;
+    return RER_OK;
 }
 
 /* ---- class sums and scatter ------------------------------------------------------------------ */
@@ -60,14 +57,12 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
 static rer_status list_invalid(rer_sums_answer *answer, const working *work, rer_error *error)
 {
     int64_t capacity = 0;
-    rer_status status = RER_OK;
-    for (int64_t i = 0; status == RER_OK && i < work->run.N; i++)
+    for (int64_t i = 0; i < work->run.N; i++)
         if (work->run.invalid[i] != 0) {
-            status = rer_grow(&answer->invalid, &capacity, answer->n_invalid + 1, sizeof(int64_t), "rows", error);
-            if (status == RER_OK)
-                answer->invalid[answer->n_invalid++] = work->part->first + i;
+            RER_TRY(rer_grow(&answer->invalid, &capacity, answer->n_invalid + 1, sizeof(int64_t), "rows", error));
+            answer->invalid[answer->n_invalid++] = work->part->first + i;
         }
-    return status;
+    return RER_OK;
 }
 
 static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working *work, rer_error *error)
@@ -76,12 +71,10 @@ static rer_status answer_sums(rer_tensors *out, rer_sums_answer *answer, working
     answer->rows = work->run.N;
     rer_exchange_get_normalizer(&normalizer, work->task, work->run.D);
     rer_status status = rer_tensors_status(work->task, error);
-    if (status == RER_OK)
-        status = rer_class_sums_make(&answer->sums, work->run.C, work->run.D, normalizer.kind == RER_MINMAX, error);
-    if (status == RER_OK)
-        status = rer_class_sums_add(&answer->sums, &normalizer, &work->run, error);
-    if (status == RER_OK)
-        status = list_invalid(answer, work, error);
+    RER_THEN(status,
+             rer_class_sums_make(&answer->sums, work->run.C, work->run.D, normalizer.kind == RER_MINMAX, error));
+    RER_THEN(status, rer_class_sums_add(&answer->sums, &normalizer, &work->run, error));
+    RER_THEN(status, list_invalid(answer, work, error));
     if (status == RER_OK)
         rer_exchange_put_sums(out, answer);
     rer_normalizer_free(&normalizer);
@@ -93,9 +86,7 @@ static rer_status pick_sample(rer_row_sample *sample, const working *work, rer_e
 {
     int64_t count = 0, last = work->part->first + work->run.N;
     sample->row = rer_exchange_list(work->task, "sample.row", RER_I64, &count);
-    rer_status status = rer_tensors_status(work->task, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_tensors_status(work->task, error));
     for (int64_t i = 0; i < count; i++)
         if (sample->row[i] >= work->part->first && sample->row[i] < last)
             sample->row[sample->count++] = sample->row[i];
@@ -115,10 +106,10 @@ static rer_status read_moments(rer_class_moments *moments, double **scatter, con
         moments->mean = rer_tensors_copy(task, "mean", RER_F64, RER_SHAPE(C, D));
         moments->unit = rer_tensors_copy(task, "unit", RER_F64, RER_SHAPE(D));
     }
-    rer_status status = rer_tensors_status(task, error);
-    if (status == RER_OK && wanted)
-        status = rer_allocate(scatter, D * D, sizeof(double), "the covariance", error);
-    return status;
+    RER_TRY(rer_tensors_status(task, error));
+    if (wanted)
+        RER_TRY(rer_allocate(scatter, D * D, sizeof(double), "the covariance", error));
+    return RER_OK;
 }
 
 static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, working *work, rer_error *error)
@@ -131,10 +122,8 @@ static rer_status answer_scatter(rer_tensors *out, rer_scatter_answer *answer, w
     answer->rows = work->run.N;
     rer_exchange_get_normalizer(&normalizer, work->task, D);
     rer_status status = read_moments(&moments, &scatter, work, error);
-    if (status == RER_OK)
-        status = pick_sample(&answer->sample, work, error);
-    if (status == RER_OK)
-        status = rer_within_scatter(scatter, &answer->sample, &moments, &normalizer, &work->run, error);
+    RER_THEN(status, pick_sample(&answer->sample, work, error));
+    RER_THEN(status, rer_within_scatter(scatter, &answer->sample, &moments, &normalizer, &work->run, error));
     if (status == RER_OK) { /* the rows of the triangle move together */
         for (int64_t j = 1, at = 1; scatter != NULL && j < D; at += ++j)
             memmove(scatter + at, scatter + j * D, (size_t)(j + 1) * sizeof *scatter);
@@ -157,8 +146,7 @@ static rer_status read_model(rer_model **model, bool *left_out, const working *w
     unsigned char *bytes = rer_exchange_list(work->task, "model", RER_U8, &size);
     *left_out = rer_exchange_integer(work->task, "left_out", 0, 1) != 0;
     rer_status status = rer_tensors_status(work->task, error);
-    if (status == RER_OK)
-        status = rer_model_unpack(&made, bytes, size, error);
+    RER_THEN(status, rer_model_unpack(&made, bytes, size, error));
     free(bytes);
     if (status == RER_OK && (made->C != work->run.C || made->D != work->run.D))
         status = rer_fail(error, RER_BAD_INPUT, "a task's model has other classes or features than the task");
@@ -215,10 +203,8 @@ static rer_status answer_scores(rer_tensors *out, score_answer *answer, working 
     rer_model *model = NULL;
     bool left_out = true;
     rer_status status = read_model(&model, &left_out, work, error);
-    if (status == RER_OK)
-        status = make_scores(answer, work, error);
-    if (status == RER_OK)
-        status = rer_score_blocks(&answer->scores, answer->blocks, model, &work->run, left_out, error);
+    RER_THEN(status, make_scores(answer, work, error));
+    RER_THEN(status, rer_score_blocks(&answer->scores, answer->blocks, model, &work->run, left_out, error));
     if (status == RER_OK)
         put_scores(out, work, answer);
     rer_model_free(model);
@@ -258,8 +244,8 @@ static rer_status read_asking(near_task *task, const working *work, rer_error *e
     for (int64_t i = 0; near->class != NULL && i < near->count * near->slots; i++)
         if (near->class[i] < -1 || near->class[i] >= C)
             rer_tensors_fail(in, "it asks for class %d of %lld", near->class[i], (long long)C);
-    rer_status status = rer_tensors_status(in, error);
-    return status == RER_OK ? rer_near_make_lists(near, error) : status;
+    RER_TRY(rer_tensors_status(in, error));
+    return rer_near_make_lists(near, error);
 }
 
 /* The part's own among the doubted rows. */
@@ -267,8 +253,7 @@ static rer_status read_doubted(near_task *task, const working *work, rer_error *
 {
     int64_t count = 0, *rows = rer_exchange_list(work->task, "doubted", RER_I64, &count);
     rer_status status = rer_tensors_status(work->task, error);
-    if (status == RER_OK)
-        status = rer_allocate(&task->doubted, work->run.N, 1, "doubted rows", error);
+    RER_THEN(status, rer_allocate(&task->doubted, work->run.N, 1, "doubted rows", error));
     for (int64_t i = 0; status == RER_OK && i < count; i++)
         if (rows[i] >= work->part->first && rows[i] < work->part->first + work->run.N)
             task->doubted[rows[i] - work->part->first] = 1;
@@ -282,18 +267,14 @@ static rer_status answer_near(rer_tensors *out, near_task *task, working *work, 
     rer_exchange_get_normalizer(&task->normalizer, work->task, D);
     task->center = rer_tensors_copy(work->task, "center", RER_F64, RER_SHAPE(D));
     task->share = rer_tensors_copy(work->task, "share", RER_F32, RER_SHAPE(C));
-    rer_status status = read_asking(task, work, error);
-    if (status == RER_OK)
-        status = read_doubted(task, work, error);
+    RER_TRY(read_asking(task, work, error));
+    RER_TRY(read_doubted(task, work, error));
     rer_witnesses witnesses = {.normalizer = &task->normalizer,
                                .center = task->center,
                                .share = task->share,
                                .doubted = task->doubted,
                                .seed = work->options.seed};
-    if (status == RER_OK)
-        status = rer_near_search(&task->near, &witnesses, &work->run, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_near_search(&task->near, &witnesses, &work->run, error));
     int64_t places = task->near.count * task->near.slots, kept = places * RER_NEAR_KEPT;
     rer_tensors_set_number(out, "rows", (double)work->run.N);
     rer_tensors_add(out, "list", RER_U8, RER_SHAPE(kept * (int64_t)sizeof(rer_neighbor)), task->near.list);
@@ -326,8 +307,7 @@ static rer_status answer_task(void **answer, int64_t *size, const rer_part *part
         else
             status = rer_fail(error, RER_BAD_INPUT, "a part's task: there is no stage '%.20s'", stage);
     }
-    if (status == RER_OK)
-        status = rer_tensors_pack(out, answer, size, error);
+    RER_THEN(status, rer_tensors_pack(out, answer, size, error));
     rer_sums_answer_free(&sums);
     rer_scatter_answer_free(&scatter);
     free_scores(&scores);
@@ -345,6 +325,6 @@ rer_status rer_part_answer(void **answer, int64_t *size, const rer_part *given, 
 {
     rer_part part;
     rer_error_clear(error);
-    rer_status status = rer_struct_take(&part, sizeof part, given, "rer_part", error);
-    return status == RER_OK ? answer_task(answer, size, &part, task, progress, error) : status;
+    RER_TRY(rer_struct_take(&part, sizeof part, given, "rer_part", error));
+    return answer_task(answer, size, &part, task, progress, error);
 }

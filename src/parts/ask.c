@@ -33,8 +33,7 @@ static rer_status ask(collecting *collected, const rer_tensors *task, bool merge
     void *bytes = NULL;
     int64_t size = 0;
     rer_status status = rer_tensors_pack(task, &bytes, &size, error);
-    if (status == RER_OK)
-        status = parts->ask(parts->context, &(rer_message){bytes, size}, merge, take, collected, error);
+    RER_THEN(status, parts->ask(parts->context, &(rer_message){bytes, size}, merge, take, collected, error));
     free(bytes);
     if (status == RER_OK && collected->rows != collected->run->N)
         status = rer_fail(error, RER_BAD_USAGE, "the parts answered for %lld rows of %lld", (long long)collected->rows,
@@ -215,8 +214,7 @@ static rer_status ask_scores(rer_scores *scores, rer_ratio_sums *sums, const rer
     if (errors != NULL)
         return rer_fail(error, RER_BAD_USAGE, "errors of all classes cannot be written where rows lie in parts");
     rer_status status = rer_allocate(&collected.blocks, rer_run_blocks(run), sizeof *collected.blocks, "sums", error);
-    if (status == RER_OK)
-        status = rer_model_pack(model, &packed, &size, error);
+    RER_THEN(status, rer_model_pack(model, &packed, &size, error));
     if (status == RER_OK) {
         task = begin_task(RER_STAGE_SCORES, run);
         rer_tensors_add(task, "model", RER_U8, RER_SHAPE(size), packed);
@@ -260,21 +258,19 @@ static rer_status list_doubted(int64_t **rows, int64_t *count, const rer_witness
     int64_t n = 0;
     for (int64_t i = 0; i < N; i++)
         n += witnesses->doubted[i] != 0;
-    rer_status status = rer_allocate(rows, n, sizeof **rows, "doubted rows", error);
+    RER_TRY(rer_allocate(rows, n, sizeof **rows, "doubted rows", error));
     *count = 0;
-    for (int64_t i = 0; status == RER_OK && i < N; i++)
+    for (int64_t i = 0; i < N; i++)
         if (witnesses->doubted[i] != 0)
             (*rows)[(*count)++] = i;
-    return status;
+    return RER_OK;
 }
 
 static rer_status ask_near(rer_near *near, const rer_witnesses *witnesses, const rer_run *run, rer_error *error)
 {
     int64_t *doubted = NULL, n_doubted = 0;
     collecting collected = {.run = run, .near = near};
-    rer_status status = list_doubted(&doubted, &n_doubted, witnesses, run->N, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(list_doubted(&doubted, &n_doubted, witnesses, run->N, error));
     rer_tensors *task = begin_task(RER_STAGE_NEAR, run);
     rer_exchange_put_normalizer(task, witnesses->normalizer, run->D);
     rer_tensors_add(task, "center", RER_F64, RER_SHAPE(run->D), witnesses->center);
@@ -284,7 +280,7 @@ static rer_status ask_near(rer_near *near, const rer_witnesses *witnesses, const
     rer_tensors_add(task, "row", RER_I64, RER_SHAPE(near->count), near->row);
     rer_tensors_add(task, "x", RER_F32, RER_SHAPE(near->count, near->D), near->x);
     rer_tensors_add(task, "class", RER_I32, RER_SHAPE(near->count, near->slots), near->class);
-    status = ask(&collected, task, true, take_near, error);
+    rer_status status = ask(&collected, task, true, take_near, error);
     free(doubted);
     rer_tensors_free(task);
     return status;
@@ -300,16 +296,13 @@ rer_status rer_dataset_apart(rer_dataset **data, int64_t rows, int64_t columns, 
     if (rows < 1 || columns < 1 || columns > INT32_MAX)
         return rer_fail(error, RER_BAD_INPUT, "%lld rows of %lld features hold no data", (long long)rows,
                         (long long)columns);
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "a data set", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "a data set", error));
     made->features = (rer_array){.dtype = RER_F32, .item_size = 4, .rank = 2, .shape = {rows, columns}, .fd = -1};
     made->N = rows;
     made->D = columns;
     made->parts = *parts;
-    status = rer_copy_text(&made->features.name, "features", error);
-    if (status == RER_OK)
-        status = rer_dataset_set_labels(made, labels, error);
+    rer_status status = rer_copy_text(&made->features.name, "features", error);
+    RER_THEN(status, rer_dataset_set_labels(made, labels, error));
     if (status == RER_OK)
         *data = made;
     else

@@ -188,10 +188,9 @@ static rer_status append(void *array, int64_t count, const void *more, int64_t n
     int64_t capacity = count;
     if (n_more == 0)
         return RER_OK;
-    rer_status status = rer_grow(array, &capacity, count + n_more, item_size, "merged rows", error);
-    if (status == RER_OK)
-        memcpy(*(char **)array + count * item_size, more, (size_t)(n_more * item_size));
-    return status;
+    RER_TRY(rer_grow(array, &capacity, count + n_more, item_size, "merged rows", error));
+    memcpy(*(char **)array + count * item_size, more, (size_t)(n_more * item_size));
+    return RER_OK;
 }
 
 static rer_status fail_merge(rer_error *error)
@@ -202,8 +201,8 @@ static rer_status fail_merge(rer_error *error)
 /* Whatever was wrong with either. */
 static rer_status status_of_both(const rer_tensors *left, const rer_tensors *right, rer_error *error)
 {
-    rer_status status = rer_tensors_status(left, error);
-    return status == RER_OK ? rer_tensors_status(right, error) : status;
+    RER_TRY(rer_tensors_status(left, error));
+    return rer_tensors_status(right, error);
 }
 
 static rer_status merge_sums(rer_tensors *out, rer_sums_answer *left, rer_tensors *left_in, rer_tensors *right_in,
@@ -216,8 +215,7 @@ static rer_status merge_sums(rer_tensors *out, rer_sums_answer *left, rer_tensor
     if (status == RER_OK && (left->sums.C != right.sums.C || left->sums.D != right.sums.D ||
                              (left->sums.low == NULL) != (right.sums.low == NULL)))
         status = fail_merge(error);
-    if (status == RER_OK)
-        status = append(&left->invalid, left->n_invalid, right.invalid, right.n_invalid, sizeof(int64_t), error);
+    RER_THEN(status, append(&left->invalid, left->n_invalid, right.invalid, right.n_invalid, sizeof(int64_t), error));
     if (status == RER_OK) {
         rer_class_sums_merge(&left->sums, &right.sums, rer_cpu_kernels());
         left->rows += right.rows;
@@ -231,15 +229,12 @@ static rer_status merge_sums(rer_tensors *out, rer_sums_answer *left, rer_tensor
 static rer_status append_sample(rer_row_sample *into, const rer_row_sample *from, int64_t D, rer_error *error)
 {
     int64_t have = into->count, more = from->count;
-    rer_status status = append(&into->row, have, from->row, more, sizeof(int64_t), error);
-    if (status == RER_OK)
-        status = append(&into->x, have * D, from->x, more * D, sizeof(float), error);
-    if (status == RER_OK)
-        status = append(&into->scale, have, from->scale, more, sizeof(double), error);
-    if (status == RER_OK)
-        status = append(&into->code, have, from->code, more, sizeof(int32_t), error);
-    into->count += status == RER_OK ? more : 0;
-    return status;
+    RER_TRY(append(&into->row, have, from->row, more, sizeof(int64_t), error));
+    RER_TRY(append(&into->x, have * D, from->x, more * D, sizeof(float), error));
+    RER_TRY(append(&into->scale, have, from->scale, more, sizeof(double), error));
+    RER_TRY(append(&into->code, have, from->code, more, sizeof(int32_t), error));
+    into->count += more;
+    return RER_OK;
 }
 
 static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, rer_tensors *left_in, rer_tensors *right_in,
@@ -252,8 +247,7 @@ static rer_status merge_scatter(rer_tensors *out, rer_scatter_answer *left, rer_
     rer_status status = status_of_both(left_in, right_in, error);
     if (status == RER_OK && (D != right.D || (left->triangle == NULL) != (right.triangle == NULL)))
         status = fail_merge(error);
-    if (status == RER_OK)
-        status = append_sample(&left->sample, &right.sample, D, error);
+    RER_THEN(status, append_sample(&left->sample, &right.sample, D, error));
     if (status == RER_OK) {
         for (int64_t i = 0; left->triangle != NULL && right.triangle != NULL && i < D * (D + 1) / 2; i++)
             left->triangle[i] += right.triangle[i];
@@ -320,8 +314,7 @@ rer_status rer_part_merge(void **merged, int64_t *size, const rer_message *left,
             status = rer_fail(error, RER_BAD_USAGE, "answers of the stages '%.20s' and '%.20s' are not to be merged",
                               stage, other);
     }
-    if (status == RER_OK)
-        status = rer_tensors_pack(out, merged, size, error);
+    RER_THEN(status, rer_tensors_pack(out, merged, size, error));
     rer_sums_answer_free(&sums);
     rer_scatter_answer_free(&scatter);
     rer_near_free(&near);

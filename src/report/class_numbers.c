@@ -19,12 +19,12 @@ void rer_class_errors_free(rer_class_errors *errors)
 static rer_status find_places(int32_t **place, const rer_result *result, const int32_t *classes, int32_t n,
                               rer_error *error)
 {
-    rer_status status = rer_allocate(place, result->C, sizeof **place, "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
+    RER_TRY(rer_allocate(place, result->C, sizeof **place, "classes", error));
+    for (int32_t c = 0; c < result->C; c++)
         (*place)[c] = -1;
-    for (int32_t i = 0; status == RER_OK && i < n; i++)
+    for (int32_t i = 0; i < n; i++)
         (*place)[classes[i]] = i;
-    return status;
+    return RER_OK;
 }
 
 /* Calls `take` with both errors of every scored row of the classes. */
@@ -77,8 +77,7 @@ rer_status rer_class_errors_count(rer_class_errors *errors, const rer_result *re
     rer_status status = find_places(&place, result, classes, n, error);
     const rer_room rooms[] = {RER_ROOM(made.low, n), RER_ROOM(made.high, n), RER_ROOM(made.moments, 3 * (int64_t)n),
                               RER_ROOM(made.counts, 2 * RER_ERROR_BINS * (int64_t)n)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "distributions", error);
+    RER_THEN(status, rer_allocate_all(rooms, RER_COUNT(rooms), "distributions", error));
     for (int32_t i = 0; status == RER_OK && i < n; i++)
         made.low[i] = made.high[i] = NAN; /* fmin and fmax take the number */
     if (status == RER_OK) {
@@ -168,9 +167,7 @@ static rer_status join(chains *s, int32_t a, int32_t b, bool is_block, rer_error
         reverse(x); /* a towards the end */
     if (place_in(y, b) >= (y->count + 1) / 2)
         reverse(y); /* b towards the beginning */
-    rer_status status = rer_allocate(&joined, x->count + y->count, sizeof *joined, "the order of the classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&joined, x->count + y->count, sizeof *joined, "the order of the classes", error));
     memcpy(joined, x->member, (size_t)x->count * sizeof *joined);
     memcpy(joined + x->count, y->member, (size_t)y->count * sizeof *joined);
     for (int32_t i = 0; i < y->count; i++) {
@@ -188,8 +185,8 @@ static rer_status join(chains *s, int32_t a, int32_t b, bool is_block, rer_error
 static rer_status list_pairs(weighted_pair **list, int64_t *count, const rer_result *result, const int32_t *place,
                              rer_error *error)
 {
-    rer_status status = rer_allocate(list, result->n_pairs, sizeof **list, "confused pairs", error);
-    for (int64_t i = 0; status == RER_OK && i < result->n_pairs; i++) {
+    RER_TRY(rer_allocate(list, result->n_pairs, sizeof **list, "confused pairs", error));
+    for (int64_t i = 0; i < result->n_pairs; i++) {
         const rer_pair *pair = &result->pairs[i];
         int32_t a = place[pair->a], b = place[pair->b];
         if (a < 0 || b < 0)
@@ -200,22 +197,20 @@ static rer_status list_pairs(weighted_pair **list, int64_t *count, const rer_res
     }
     for (int64_t at = *count / 2 - 1; at >= 0; at--)
         sift_down(*list, *count, at);
-    return status;
+    return RER_OK;
 }
 
 static rer_status start_chains(chains *s, int32_t n, rer_error *error)
 {
     const rer_room rooms[] = {RER_ROOM(s->list, n), RER_ROOM(s->of, n), RER_ROOM(s->block, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the order of the classes", error);
-    for (int32_t i = 0; status == RER_OK && i < n; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the order of the classes", error));
+    for (int32_t i = 0; i < n; i++) {
         s->of[i] = s->block[i] = i;
-        status = rer_allocate(&s->list[i].member, 1, sizeof *s->list[i].member, "the order of the classes", error);
-        if (status == RER_OK)
-            s->list[i] = (chain){s->list[i].member, 1};
-        if (status == RER_OK)
-            s->list[i].member[0] = i;
+        RER_TRY(rer_allocate(&s->list[i].member, 1, sizeof *s->list[i].member, "the order of the classes", error));
+        s->list[i] = (chain){s->list[i].member, 1};
+        s->list[i].member[0] = i;
     }
-    return status;
+    return RER_OK;
 }
 
 /* Chains one after the other, the one with the first class first; blocks are numbered as they come. */
@@ -240,10 +235,8 @@ rer_status rer_class_order(int32_t *order, int32_t *block, const rer_result *res
     weighted_pair *pairs = NULL;
     int64_t count = 0;
     rer_status status = find_places(&place, result, classes, n, error);
-    if (status == RER_OK)
-        status = start_chains(&s, n, error);
-    if (status == RER_OK)
-        status = list_pairs(&pairs, &count, result, place, error);
+    RER_THEN(status, start_chains(&s, n, error));
+    RER_THEN(status, list_pairs(&pairs, &count, result, place, error));
     for (int32_t left = n; status == RER_OK && count > 0 && left > 1;) {
         weighted_pair next = take_first(pairs, &count);
         if (s.of[next.a] == s.of[next.b])

@@ -11,8 +11,8 @@ rer_status rer_typical_find(rer_typical *typical, const float *x, const int64_t 
     rer_typical made = {.D = D};
     double *column = NULL; /* [K] */
     const rer_room rooms[] = {RER_ROOM(made.middle, n * D), RER_ROOM(made.spread, D), RER_ROOM(column, K)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what is typical of classes", error);
-    for (int64_t i = 0; status == RER_OK && i < n * D; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "what is typical of classes", error));
+    for (int64_t i = 0; i < n * D; i++) {
         int64_t class = i / D, j = i % D, size = count[class];
         for (int64_t k = 0; k < size; k++)
             column[k] = (double)x[(class * K + k) * D + j];
@@ -23,11 +23,8 @@ rer_status rer_typical_find(rer_typical *typical, const float *x, const int64_t 
         made.spread[j] += (float)((column[size - 1 - size / 4] - column[size / 4]) / 2 / (double)n);
     }
     free(column);
-    if (status == RER_OK)
-        *typical = made;
-    else
-        rer_typical_free(&made);
-    return status;
+    *typical = made;
+    return RER_OK;
 }
 
 void rer_typical_free(rer_typical *typical)

@@ -86,10 +86,8 @@ static rer_status put_pieces(samples_job *samples, rer_error *error)
                    .commit = put_piece,
                    .context = samples};
     rer_status status = rer_allocate(&samples->text, pieces, sizeof *samples->text, "rows of samples.csv", error);
-    if (status == RER_OK)
-        status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
+    RER_THEN(status, rer_pool_open(&pool, &settings, error));
+    RER_THEN(status, rer_pool_run(pool, &job, error));
     for (int64_t i = 0; samples->text != NULL && i < pieces; i++) /* of what failed */
         free(samples->text[i]);
     free(samples->text);

@@ -208,8 +208,8 @@ static rer_status class_of_rank(int32_t *class, const rer_result *result, double
 {
     rer_ranked *ranked = NULL;
     int32_t usable = 0;
-    rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < result->C; c++) {
+    RER_TRY(rer_allocate(&ranked, result->C, sizeof *ranked, "classes", error));
+    for (int32_t c = 0; c < result->C; c++) {
         const rer_portion *portion = rer_result_portion(result, RER_BY_CLASS, c);
         if (portion->n > 0)
             ranked[usable++] = (rer_ranked){portion->chi, c};
@@ -219,7 +219,7 @@ static rer_status class_of_rank(int32_t *class, const rer_result *result, double
         *class = (int32_t)ranked[(int32_t)(share * (usable - 1) + .5)].place;
     }
     free(ranked);
-    return status;
+    return RER_OK;
 }
 
 #define CURVE_POINTS 200

@@ -39,9 +39,7 @@ static bool is_clean(const rer_result *result, int64_t row)
 static rer_status find_slots(pool_of_examples *p, rer_error *error)
 {
     const rer_result *result = p->result;
-    rer_status status = rer_allocate(&p->slot, result->C, sizeof *p->slot, "classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&p->slot, result->C, sizeof *p->slot, "classes", error));
     for (int32_t c = 0; c < result->C; c++)
         p->slot[c] = -1;
     for (int64_t i = 0; i < p->gallery->n_suspects; i++) {
@@ -62,8 +60,8 @@ static rer_status draw(pool_of_examples *p, rer_error *error)
 {
     const rer_result *result = p->result;
     const rer_room rooms[] = {RER_ROOM(p->list, p->n_slots * p->K), RER_ROOM(p->count, p->n_slots)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error);
-    for (int64_t row = 0; status == RER_OK && row < result->N; row++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error));
+    for (int64_t row = 0; row < result->N; row++) {
         int32_t slot = result->given[row] >= 0 ? p->slot[result->given[row]] : -1;
         if (slot < 0 || !is_clean(result, row))
             continue;
@@ -77,7 +75,7 @@ static rer_status draw(pool_of_examples *p, rer_error *error)
             list[at] = list[at - 1];
         list[at] = new;
     }
-    return status;
+    return RER_OK;
 }
 
 static void to_unit_length(const rer_run *run, float *x)
@@ -102,10 +100,10 @@ static rer_status read_candidate(void *context, int64_t item, void *scratch, rer
 static rer_status find_typical(pool_of_examples *p, rer_error *error)
 {
     int64_t D = p->run->D, n = p->gallery->n_suspects * RER_TELLING;
-    rer_status status = rer_allocate(&p->gallery->telling, n, sizeof *p->gallery->telling, "telling columns", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    RER_TRY(rer_allocate(&p->gallery->telling, n, sizeof *p->gallery->telling, "telling columns", error));
+    for (int64_t i = 0; i < n; i++)
         p->gallery->telling[i].column = -1;
-    return status == RER_OK ? rer_typical_find(&p->typical, p->x, p->count, p->n_slots, p->K, D, error) : status;
+    return rer_typical_find(&p->typical, p->x, p->count, p->n_slots, p->K, D, error);
 }
 
 /* The nearest candidates of class c to x, into out [RER_EXAMPLES]. */
@@ -138,9 +136,7 @@ static rer_status compare_suspect(void *context, int64_t item, void *memory, rer
     int64_t row = p->gallery->suspects[item], *out = p->gallery->examples + item * 2 * RER_EXAMPLES;
     rer_scratch scratch = rer_pool_scratch(p->run->pool, memory);
     rer_raw_rows raw = rer_raw_rows_take(p->run, 1, &scratch);
-    rer_status status = rer_dataset_rows_read(p->run->data, row, 1, raw.x, raw.reading, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_rows_read(p->run->data, row, 1, raw.x, raw.reading, error));
     int32_t given = result->given[row], suggested = rer_suggested(result, row);
     if (p->gallery->telling != NULL && suggested >= 0 && p->count[p->slot[given]] > 0 &&
         p->count[p->slot[suggested]] > 0)
@@ -165,10 +161,8 @@ rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, 
     if (gallery->n_suspects == 0)
         return RER_OK;
     rer_status status = find_slots(&p, error);
-    if (status == RER_OK)
-        status = draw(&p, error);
-    if (status == RER_OK)
-        status = rer_allocate(&p.x, p.n_slots * p.K * run->D, sizeof *p.x, "examples", error);
+    RER_THEN(status, draw(&p, error));
+    RER_THEN(status, rer_allocate(&p.x, p.n_slots * p.K * run->D, sizeof *p.x, "examples", error));
     rer_job read = {.stage = "reading examples",
                     .from = 0,
                     .to = 0,
@@ -183,14 +177,12 @@ rer_status rer_gallery_examples(rer_gallery *gallery, const rer_result *result, 
                        .scratch = rer_raw_rows_scratch(run, 1),
                        .work = compare_suspect,
                        .context = &p};
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &read, error);
+    RER_THEN(status, rer_pool_run(run->pool, &read, error));
     if (status == RER_OK && tells_columns(run->data))
         status = find_typical(&p, error);
     for (int64_t i = 0; status == RER_OK && i < p.n_slots * p.K; i++)
         to_unit_length(run, p.x + i * run->D);
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &compare, error);
+    RER_THEN(status, rer_pool_run(run->pool, &compare, error));
     rer_typical_free(&p.typical);
     RER_FREE_ALL(p.slot, p.list, p.count, p.x);
     return status;

@@ -30,15 +30,13 @@ static rer_status choose_classes(rer_gallery *gallery, const rer_result *result,
 {
     rer_ranked *ranked = NULL; /* [C] */
     int64_t kept = 0;
-    rer_status status = rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&ranked, result->C, sizeof *ranked, "the order of the classes", error));
     for (int32_t c = 0; c < result->C; c++)
         if (result->classes[c].n > 0)
             ranked[kept++] = (rer_ranked){isnan(result->classes[c].chi) ? 1 : -result->classes[c].chi, c};
     rer_sort_ranked(ranked, kept);
     kept = rer_min(kept, RER_CLASSES_SHOWN);
-    status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
+    rer_status status = rer_allocate(&gallery->classes, kept, sizeof *gallery->classes, "classes", error);
     for (int64_t i = 0; status == RER_OK && i < kept; i++)
         gallery->classes[i] = (int32_t)ranked[i].place;
     if (status == RER_OK)
@@ -69,37 +67,32 @@ static rer_status choose_samples(rer_gallery *gallery, const rer_result *result,
     double *keys = NULL;   /* [n_classes, 2, RER_CLASS_SAMPLES] */
     int32_t *place = NULL; /* [C] among the classes shown, or -1 */
     const rer_room rooms[] = {RER_ROOM(gallery->samples, size), RER_ROOM(keys, size), RER_ROOM(place, result->C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "samples of classes", error);
-    if (status == RER_OK) {
-        for (int32_t c = 0; c < result->C; c++)
-            place[c] = -1;
-        for (int64_t i = 0; i < shown; i++)
-            place[gallery->classes[i]] = (int32_t)i;
-        for (int64_t i = 0; i < size; i++)
-            gallery->samples[i] = -1;
-        for (int64_t row = 0; row < result->N; row++) {
-            int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
-            double chi = rer_chi_of(result, row);
-            if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
-                continue;
-            int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
-            insert(gallery->samples + first, keys + first, RER_CLASS_SAMPLES, row, chi);
-            insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES,
-                   row, -chi);
-        }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "samples of classes", error));
+    for (int32_t c = 0; c < result->C; c++)
+        place[c] = -1;
+    for (int64_t i = 0; i < shown; i++)
+        place[gallery->classes[i]] = (int32_t)i;
+    for (int64_t i = 0; i < size; i++)
+        gallery->samples[i] = -1;
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t at = result->given[row] >= 0 ? place[result->given[row]] : -1;
+        double chi = rer_chi_of(result, row);
+        if (at < 0 || isnan(chi) || (result->flags[row] & RER_FLAG_INVALID) != 0)
+            continue;
+        int64_t first = (int64_t)at * 2 * RER_CLASS_SAMPLES;
+        insert(gallery->samples + first, keys + first, RER_CLASS_SAMPLES, row, chi);
+        insert(gallery->samples + first + RER_CLASS_SAMPLES, keys + first + RER_CLASS_SAMPLES, RER_CLASS_SAMPLES, row,
+               -chi);
     }
     RER_FREE_ALL(keys, place);
-    return status;
+    return RER_OK;
 }
 
 /* Rows that fit no class. */
 static rer_status choose_outliers(rer_gallery *gallery, const rer_result *result, rer_error *error)
 {
     double keys[RER_OUTLIERS_SHOWN];
-    rer_status status =
-        rer_allocate(&gallery->outliers, RER_OUTLIERS_SHOWN, sizeof *gallery->outliers, "outliers", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&gallery->outliers, RER_OUTLIERS_SHOWN, sizeof *gallery->outliers, "outliers", error));
     for (int i = 0; i < RER_OUTLIERS_SHOWN; i++)
         gallery->outliers[i] = -1;
     for (int64_t row = 0; row < result->N; row++)
@@ -153,21 +146,19 @@ static rer_status choose_suspects(rer_gallery *gallery, const rer_result *result
 {
     int64_t wanted = rer_max(SUSPECTS_MORE, rer_min(result->summary.n_issues, SUSPECTS_MAX));
     int64_t room = rer_min(wanted, result->N) + CONFLICTS_SHOWN + RER_OUTLIERS_SHOWN;
-    rer_status status = rer_allocate(&gallery->suspects, room, sizeof *gallery->suspects, "suspects", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&gallery->suspects, room, sizeof *gallery->suspects, "suspects", error));
     choose_ranked(gallery, result, rer_min(wanted, result->N));
     add_conflicts(gallery, result);
     for (int64_t i = 0; i < gallery->n_outliers; i++)
         add_suspect(gallery, result, gallery->outliers[i]);
     int64_t examples = gallery->n_suspects * 2 * RER_EXAMPLES, neighbours = gallery->n_suspects * RER_NEIGHBOURS;
     const rer_room rooms[] = {RER_ROOM(gallery->examples, examples), RER_ROOM(gallery->neighbours, neighbours)};
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error);
-    for (int64_t i = 0; status == RER_OK && i < examples; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "examples", error));
+    for (int64_t i = 0; i < examples; i++)
         gallery->examples[i] = -1;
-    for (int64_t i = 0; status == RER_OK && i < neighbours; i++)
+    for (int64_t i = 0; i < neighbours; i++)
         gallery->neighbours[i] = -1;
-    return status;
+    return RER_OK;
 }
 
 /* The rows of the second look that people see: those with labels. */
@@ -202,16 +193,14 @@ static rer_status collect_rows(rer_gallery *gallery, int64_t N, rer_error *error
     int64_t neighbours = gallery->n_suspects * RER_NEIGHBOURS;
     int64_t most = rer_min(N, gallery->n_suspects + gallery->n_outliers + neighbours + examples + samples);
     const rer_room rooms[] = {RER_ROOM(gallery->rows, most), RER_ROOM(seen, N / 8 + 1)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
-    if (status == RER_OK) {
-        add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
-        add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
-        add_rows(gallery, gallery->neighbours, neighbours, seen);
-        add_rows(gallery, gallery->examples, examples, seen);
-        add_rows(gallery, gallery->samples, samples, seen);
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error));
+    add_rows(gallery, gallery->suspects, gallery->n_suspects, seen);
+    add_rows(gallery, gallery->outliers, gallery->n_outliers, seen);
+    add_rows(gallery, gallery->neighbours, neighbours, seen);
+    add_rows(gallery, gallery->examples, examples, seen);
+    add_rows(gallery, gallery->samples, samples, seen);
     free(seen);
-    return status;
+    return RER_OK;
 }
 
 /* ---- texts ------------------------------------------------------------------------------------ */
@@ -260,17 +249,14 @@ static rer_status read_texts(rer_gallery *gallery, const rer_dataset *data, int6
     int64_t *rows = NULL;     /* [n_rows] increasing */
     rer_texts read = {0};
     const rer_room rooms[] = {RER_ROOM(order, gallery->n_rows), RER_ROOM(rows, gallery->n_rows)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error);
-    if (status == RER_OK) {
-        for (int64_t i = 0; i < gallery->n_rows; i++)
-            order[i] = (rer_ranked){(double)gallery->rows[i], i};
-        rer_sort_ranked(order, gallery->n_rows);
-        for (int64_t i = 0; i < gallery->n_rows; i++)
-            rows[i] = (int64_t)order[i].value;
-        status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
-    }
-    if (status == RER_OK)
-        status = place_texts(gallery, &read, order, room, error);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "rows to show", error));
+    for (int64_t i = 0; i < gallery->n_rows; i++)
+        order[i] = (rer_ranked){(double)gallery->rows[i], i};
+    rer_sort_ranked(order, gallery->n_rows);
+    for (int64_t i = 0; i < gallery->n_rows; i++)
+        rows[i] = (int64_t)order[i].value;
+    rer_status status = rer_row_texts_read(&read, &data->texts, rows, gallery->n_rows, error);
+    RER_THEN(status, place_texts(gallery, &read, order, room, error));
     rer_texts_free(&read);
     RER_FREE_ALL(order, rows);
     return status;
@@ -284,17 +270,16 @@ static rer_status show_rows(rer_gallery *gallery, const rer_run *run, int64_t ro
 {
     const rer_dataset *data = run->data;
     bool pictures = rer_thumbnails_are_possible(data), texts = rer_row_texts_are_there(&data->texts);
-    rer_status status = RER_OK;
     if (gallery->n_rows == 0)
         return RER_OK;
     if (pictures)
-        status = rer_thumbnails_make(&gallery->thumbnails, data, gallery->rows, gallery->n_rows,
-                                     texts ? room / 4 * 3 : room, run->pool, error);
-    if (status == RER_OK && texts)
-        status = read_texts(gallery, data, pictures ? room / 4 : room, error);
-    if (status == RER_OK && !pictures && !texts && !rer_dataset_is_apart(data))
-        status = rer_gallery_bars(gallery, run, error);
-    return status;
+        RER_TRY(rer_thumbnails_make(&gallery->thumbnails, data, gallery->rows, gallery->n_rows,
+                                    texts ? room / 4 * 3 : room, run->pool, error));
+    if (texts)
+        RER_TRY(read_texts(gallery, data, pictures ? room / 4 : room, error));
+    if (!pictures && !texts && !rer_dataset_is_apart(data))
+        RER_TRY(rer_gallery_bars(gallery, run, error));
+    return RER_OK;
 }
 
 rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, const rer_dataset *data,
@@ -303,22 +288,16 @@ rer_status rer_gallery_make(rer_gallery *gallery, const rer_result *result, cons
     rer_gallery made = {0};
     rer_run run = {0};
     rer_status status = rer_run_start(&run, data, result->given, result->C, &result->options, progress, error);
-    if (status == RER_OK)
-        status = choose_classes(&made, result, error);
-    if (status == RER_OK)
-        status = choose_samples(&made, result, error);
-    if (status == RER_OK)
-        status = choose_outliers(&made, result, error);
-    if (status == RER_OK)
-        status = choose_suspects(&made, result, error);
+    RER_THEN(status, choose_classes(&made, result, error));
+    RER_THEN(status, choose_samples(&made, result, error));
+    RER_THEN(status, choose_outliers(&made, result, error));
+    RER_THEN(status, choose_suspects(&made, result, error));
     if (status == RER_OK)
         choose_neighbours(&made, result);
     if (status == RER_OK && !rer_dataset_is_apart(data)) /* which are chosen by what is in the rows */
         status = rer_gallery_examples(&made, result, &run, error);
-    if (status == RER_OK)
-        status = collect_rows(&made, result->N, error);
-    if (status == RER_OK)
-        status = show_rows(&made, &run, ROOM, error);
+    RER_THEN(status, collect_rows(&made, result->N, error));
+    RER_THEN(status, show_rows(&made, &run, ROOM, error));
     rer_run_end(&run);
     if (status == RER_OK)
         *gallery = made;

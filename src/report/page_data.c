@@ -177,8 +177,7 @@ static void put_matrix(rer_json *json, const rer_page *page, const listed *list)
     int32_t n = page->gallery.n_classes, *order = NULL, *block = NULL;
     const rer_room rooms[] = {RER_ROOM(order, n), RER_ROOM(block, n)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", writer->error);
-    if (status == RER_OK)
-        status = rer_class_order(order, block, page->result, page->gallery.classes, n, writer->error);
+    RER_THEN(status, rer_class_order(order, block, page->result, page->gallery.classes, n, writer->error));
     if (rer_writer_ok(writer, status)) {
         put_integers(json, "order", order, n);
         put_integers(json, "blocks", block, n);

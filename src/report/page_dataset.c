@@ -19,15 +19,15 @@ static int by_chi(const void *left, const void *right)
 static rer_status draw_rows(scored **rows, int64_t *count, const rer_result *result, rer_error *error)
 {
     int64_t step = result->N / SAMPLED_MAX + 1;
-    rer_status status = rer_allocate(rows, result->N / step + 1, sizeof **rows, "scored rows", error);
-    for (int64_t row = 0; status == RER_OK && row < result->N; row += step) {
+    RER_TRY(rer_allocate(rows, result->N / step + 1, sizeof **rows, "scored rows", error));
+    for (int64_t row = 0; row < result->N; row += step) {
         rer_sample sample = rer_sample_of(result, row);
         if (!isnan(sample.chi) && !isnan(sample.mistakenness))
             (*rows)[(*count)++] = (scored){sample.chi, sample.mistakenness};
     }
-    if (status == RER_OK && *count > 0)
+    if (*count > 0)
         qsort(*rows, (size_t)*count, sizeof **rows, by_chi);
-    return status;
+    return RER_OK;
 }
 
 /* ---- charts ----------------------------------------------------------------------------------- */
@@ -228,8 +228,7 @@ static void put_method(const rer_page *page)
 {
     const rer_options *options = &page->result->options;
     rer_writer *writer = page->writer;
-    const char *steps[] = {describe_normalisation(options->normalize),
-                           describe_models(options->reconstructor),
+    const char *steps[] = {describe_normalisation(options->normalize), describe_models(options->reconstructor),
                            "The errors of all classes on a sample give its χ, and over all samples difficulty and "
                            "nearest-class error.",
                            describe_probability(page)};

@@ -77,8 +77,7 @@ static rer_status fill_rows(sample_arrays *a, rer_error *error)
                    .work = fill_piece,
                    .context = a};
     rer_status status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
+    RER_THEN(status, rer_pool_run(pool, &job, error));
     rer_pool_close(pool);
     return status;
 }
@@ -103,10 +102,10 @@ static rer_status make_texts(uint32_t **texts, int64_t *width, text_at *text, in
     *width = 1;
     for (int64_t i = 0; i < count; i++)
         *width = rer_max(*width, rer_utf8_decode(text(files, i), NULL));
-    rer_status status = rer_allocate(texts, count, *width * (int64_t)sizeof **texts, "texts of samples.npz", error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
+    RER_TRY(rer_allocate(texts, count, *width * (int64_t)sizeof **texts, "texts of samples.npz", error));
+    for (int64_t i = 0; i < count; i++)
         (void)rer_utf8_decode(text(files, i), *texts + i * *width);
-    return status;
+    return RER_OK;
 }
 
 static rer_status make_near(other_arrays *others, const sample_arrays *a, rer_error *error)
@@ -114,15 +113,15 @@ static rer_status make_near(other_arrays *others, const sample_arrays *a, rer_er
     int64_t N = a->result->N, at = 0;
     for (int64_t row = 0; row < N; row++)
         others->issues += a->is_issue[row];
-    rer_status status = rer_allocate(&others->near, others->issues, RER_NEAR_ROWS * (int64_t)sizeof *others->near,
-                                     "nearest rows", error);
-    for (int64_t row = 0; status == RER_OK && row < N; row++)
+    RER_TRY(rer_allocate(&others->near, others->issues, RER_NEAR_ROWS * (int64_t)sizeof *others->near, "nearest rows",
+                         error));
+    for (int64_t row = 0; row < N; row++)
         if (a->is_issue[row]) {
             int64_t *near = others->near + at++ * RER_NEAR_ROWS;
             for (int32_t k = rer_result_near(a->result, row, near); k < RER_NEAR_ROWS; k++)
                 near[k] = -1;
         }
-    return status;
+    return RER_OK;
 }
 
 #define ONE(name, kind, array)                                                                                         \
@@ -163,12 +162,9 @@ void rer_put_samples_npz(rer_writer *writer, const void *what, int which)
     other_arrays others = {0};
     (void)which;
     rer_status status = allocate(&a, result->N, writer->error);
-    if (status == RER_OK)
-        status = fill_rows(&a, writer->error);
-    if (status == RER_OK)
-        status = make_near(&others, &a, writer->error);
-    if (status == RER_OK)
-        status = make_texts(&others.classes, &others.class_width, class_at, result->C, files, writer->error);
+    RER_THEN(status, fill_rows(&a, writer->error));
+    RER_THEN(status, make_near(&others, &a, writer->error));
+    RER_THEN(status, make_texts(&others.classes, &others.class_width, class_at, result->C, files, writer->error));
     if (status == RER_OK && ids > 0)
         status = make_texts(&others.ids, &others.id_width, id_at, ids, files, writer->error);
     if (rer_writer_ok(writer, status))

@@ -38,16 +38,13 @@ static rer_status shrink(rer_picture *small, const rer_picture *picture, int64_t
     int64_t w = rer_max(1, (picture->width * target + longer / 2) / longer);
     int64_t count = h * w * picture->channels;
     *small = (rer_picture){.height = h, .width = w, .channels = picture->channels};
-    rer_status status = rer_allocate(&resized, count, sizeof *resized, "a thumbnail", error);
-    if (status == RER_OK)
-        status = rer_allocate(&small->pixels, count, 1, "a thumbnail", error);
-    if (status == RER_OK) {
-        rer_picture_resize(picture->pixels, picture->height, picture->width, picture->channels, resized, h, w);
-        for (int64_t i = 0; i < count; i++)
-            small->pixels[i] = (uint8_t)fminf(255, fmaxf(0, resized[i] + 0.5F));
-    }
+    rer_room rooms[] = {RER_ROOM(resized, count), RER_ROOM(small->pixels, count)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a thumbnail", error));
+    rer_picture_resize(picture->pixels, picture->height, picture->width, picture->channels, resized, h, w);
+    for (int64_t i = 0; i < count; i++)
+        small->pixels[i] = (uint8_t)fminf(255, fmaxf(0, resized[i] + 0.5F));
     free(resized);
-    return status;
+    return RER_OK;
 }
 
 /* Any number of channels -> four: red, green, blue, opacity. */
@@ -87,8 +84,7 @@ static rer_status encode(uint8_t **bytes, int64_t *size, const uint8_t *rgba, in
     if (!done)
         status = rer_fail(error, RER_SYSTEM, "a thumbnail of %lld x %lld pixels cannot be encoded (WebP error %d)",
                           (long long)width, (long long)height, (int)picture.error_code);
-    if (status == RER_OK)
-        status = rer_allocate(bytes, (int64_t)memory.size, 1, "a thumbnail", error);
+    RER_THEN(status, rer_allocate(bytes, (int64_t)memory.size, 1, "a thumbnail", error));
     if (status == RER_OK) {
         memcpy(*bytes, memory.mem, memory.size);
         *size = (int64_t)memory.size;
@@ -103,8 +99,7 @@ rer_status rer_thumbnail_encode(uint8_t **bytes, int64_t *size, const rer_pictur
     rer_picture small = {0};
     uint8_t *rgba = NULL;
     rer_status status = shrink(&small, picture, side, error);
-    if (status == RER_OK)
-        status = rer_allocate(&rgba, small.height * small.width, 4, "a thumbnail", error);
+    RER_THEN(status, rer_allocate(&rgba, small.height * small.width, 4, "a thumbnail", error));
     if (status == RER_OK) {
         bool lossless = rer_max(picture->height, picture->width) <= LOSSLESS_SIDE;
         to_rgba(rgba, &small);
@@ -142,9 +137,8 @@ static rer_status make_one(void *context, int64_t item, void *scratch, rer_error
     rer_status status = read_picture(&picture, b->data, b->rows[item], thumbnails->side[item], &failure);
     if (status == RER_OK)
         thumbnails->side[item] = rer_min(thumbnails->side[item], rer_max(picture.height, picture.width));
-    if (status == RER_OK)
-        status = rer_thumbnail_encode(&thumbnails->bytes[item], &thumbnails->size[item], &picture,
-                                      thumbnails->side[item], &failure);
+    RER_THEN(status, rer_thumbnail_encode(&thumbnails->bytes[item], &thumbnails->size[item], &picture,
+                                          thumbnails->side[item], &failure));
     rer_picture_free(&picture);
     bool is_ours = strstr(failure.message, "out of memory") != NULL;
     return status != RER_OK && is_ours ? rer_fail(error, status, "%s", failure.message) : RER_OK;
@@ -241,10 +235,10 @@ static rer_status start(rer_thumbnails *thumbnails, int64_t count, int64_t side,
     *thumbnails = (rer_thumbnails){.count = count};
     const rer_room rooms[] = {RER_ROOM(thumbnails->bytes, count), RER_ROOM(thumbnails->size, count),
                               RER_ROOM(thumbnails->side, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error);
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "thumbnails", error));
+    for (int64_t i = 0; i < count; i++)
         thumbnails->side[i] = side;
-    return status;
+    return RER_OK;
 }
 
 static rer_status try_some(typical *one, const rer_dataset *data, const int64_t *rows, int64_t count, rer_pool *pool,
@@ -253,13 +247,10 @@ static rer_status try_some(typical *one, const rer_dataset *data, const int64_t 
     rer_thumbnails full = {0}, quarter = {0};
     batch b = {.thumbnails = &full, .data = data, .rows = rows};
     rer_status status = start(&full, count, RER_THUMBNAIL_MAX, error);
-    if (status == RER_OK)
-        status = make_range(&b, count, 0, .08, pool, error);
-    if (status == RER_OK)
-        status = start(&quarter, count, rer_max(SIDE_MIN, (int64_t)mean_of(&full).side / 4), error);
+    RER_THEN(status, make_range(&b, count, 0, .08, pool, error));
+    RER_THEN(status, start(&quarter, count, rer_max(SIDE_MIN, (int64_t)mean_of(&full).side / 4), error));
     b.thumbnails = &quarter;
-    if (status == RER_OK)
-        status = make_range(&b, count, .08, .1, pool, error);
+    RER_THEN(status, make_range(&b, count, .08, .1, pool, error));
     if (status == RER_OK)
         *one = typical_of(&full, &quarter);
     rer_thumbnails_free(&full);
@@ -289,13 +280,11 @@ rer_status rer_thumbnails_make(rer_thumbnails *thumbnails, const rer_dataset *da
     typical one = {0};
     batch b = {.thumbnails = &made, .data = data, .rows = rows};
     rer_status status = try_some(&one, data, rows, rer_min(count, TRIED), pool, error);
-    if (status == RER_OK)
-        status = start(&made, count, RER_THUMBNAIL_MAX, error);
+    RER_THEN(status, start(&made, count, RER_THUMBNAIL_MAX, error));
     if (status == RER_OK) {
         int64_t first = choose_sides(&made, one, (double)room), side = count > 0 ? made.side[count - 1] : 0;
         status = make_range(&b, count, .1, .9, pool, error);
-        if (status == RER_OK)
-            status = make_smaller(&b, first, side, one, room, pool, error);
+        RER_THEN(status, make_smaller(&b, first, side, one, room, pool, error));
     }
     if (status != RER_OK) {
         rer_thumbnails_free(&made);

@@ -57,10 +57,8 @@ rer_status rer_result_stage(rer_output *output, rer_result *result, const rer_da
                                .spreadsheet_safe = result->options.spreadsheet_safe,
                                .at_once = result->options.threads == 1 ? 1 : 2};
     rer_status status = rer_dataset_check_rows(data, result->N, error);
-    if (status == RER_OK)
-        status = rer_gallery_make(&gallery, result, data, progress, error);
-    if (status == RER_OK)
-        status = rer_folder_stage(output, path, &folder, error);
+    RER_THEN(status, rer_gallery_make(&gallery, result, data, progress, error));
+    RER_THEN(status, rer_folder_stage(output, path, &folder, error));
     rer_gallery_free(&gallery);
     return status;
 }
@@ -70,8 +68,7 @@ rer_status rer_result_write(rer_result *result, const rer_dataset *data, const c
     rer_output output = {0};
     rer_error_clear(error);
     rer_status status = rer_result_stage(&output, result, data, folder, NULL, error);
-    if (status == RER_OK)
-        status = rer_output_commit(&output, error);
+    RER_THEN(status, rer_output_commit(&output, error));
     rer_output_discard(&output);
     return status;
 }
@@ -80,14 +77,14 @@ rer_status rer_result_json(const rer_result *result, const rer_dataset *data, ch
 {
     rer_result_files files = {.result = result, .data = data};
     rer_error_clear(error);
-    rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_file_text(json, rer_put_summary, &files, error) : status;
+    RER_TRY(rer_dataset_check_rows(data, result->N, error));
+    return rer_file_text(json, rer_put_summary, &files, error);
 }
 
 rer_status rer_result_report(const rer_result *result, const rer_dataset *data, const char *path, rer_error *error)
 {
     rer_result_files files = {.result = result, .data = data, .place = path, .is_file = true};
     rer_error_clear(error);
-    rer_status status = rer_dataset_check_rows(data, result->N, error);
-    return status == RER_OK ? rer_file_write(path, rer_put_report, &files, 0, error) : status;
+    RER_TRY(rer_dataset_check_rows(data, result->N, error));
+    return rer_file_write(path, rer_put_report, &files, 0, error);
 }

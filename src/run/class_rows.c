@@ -8,15 +8,13 @@ rer_status rer_class_rows_make(rer_class_rows *classes, const rer_run *run, rer_
     rer_class_rows made = {.C = run->C};
     int64_t *next = NULL, labelled = 0;
     rer_status status = rer_allocate(&made.start, run->C + 1, sizeof(int64_t), "class offsets", error);
-    if (status == RER_OK)
-        status = rer_allocate(&next, run->C, sizeof(int64_t), "class offsets", error);
+    RER_THEN(status, rer_allocate(&next, run->C, sizeof(int64_t), "class offsets", error));
     for (int64_t row = 0; status == RER_OK && row < run->N; row++)
         if (rer_run_has_label(run, row)) {
             made.start[run->given[row] + 1]++;
             labelled++;
         }
-    if (status == RER_OK)
-        status = rer_allocate(&made.rows, labelled, sizeof(int64_t), "rows by class", error);
+    RER_THEN(status, rer_allocate(&made.rows, labelled, sizeof(int64_t), "rows by class", error));
     for (int32_t c = 0; status == RER_OK && c < run->C; c++) {
         made.start[c + 1] += made.start[c];
         next[c] = made.start[c];
@@ -49,15 +47,12 @@ rer_status rer_gather_rows(float *x, const rer_run *run, const rer_normalizer *n
                            int64_t count, void *scratch, rer_error *error)
 {
     int64_t D = run->D;
-    rer_status status = RER_OK;
-    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+    for (int64_t i = 0; i < count; i++) {
         float *row = x + i * D;
-        status = rer_dataset_rows_read(run->data, rows[i], 1, row, scratch, error);
-        if (status != RER_OK)
-            break;
+        RER_TRY(rer_dataset_rows_read(run->data, rows[i], 1, row, scratch, error));
         double scale = rer_normalize_row(normalizer, row, D, run->kernels->sum_squares(row, D));
         for (int64_t j = 0; scale != 1 && j < D; j++)
             row[j] = (float)(scale * (double)row[j]);
     }
-    return status;
+    return RER_OK;
 }

@@ -9,9 +9,7 @@
 rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_options *options, rer_error *error)
 {
     rer_result *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the result", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "the result", error));
     made->N = N;
     made->C = C;
     made->options = *options;
@@ -20,7 +18,7 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
         RER_ROOM(made->given, N), RER_ROOM(made->suggested, N),     RER_ROOM(made->own, N),   RER_ROOM(made->other, N),
         RER_ROOM(made->logit, N), RER_ROOM(made->outlier_score, N), RER_ROOM(made->flags, N),
     };
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "the result", error);
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the result", error);
     if (status != RER_OK) {
         rer_result_free(made);
         return status;
@@ -33,10 +31,10 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
 
 rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error)
 {
-    rer_status status = rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error);
-    for (int32_t c = 0; status == RER_OK && c < result->C; c++)
-        status = rer_copy_text(&result->names[c], texts == NULL ? names[c] : texts->bytes + texts->offset[c], error);
-    return status;
+    RER_TRY(rer_allocate(&result->names, result->C, sizeof *result->names, "class names", error));
+    for (int32_t c = 0; c < result->C; c++)
+        RER_TRY(rer_copy_text(&result->names[c], texts == NULL ? names[c] : texts->bytes + texts->offset[c], error));
+    return RER_OK;
 }
 
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
@@ -206,12 +204,10 @@ rer_status rer_result_sample(rer_sample *sample, const rer_result *result, int64
     if (row < 0 || row >= result->N)
         return rer_fail(error, RER_BAD_USAGE, "there is no row %lld; the result has %lld, from 0 on", (long long)row,
                         (long long)result->N);
-    rer_status status = rer_struct_check(sample, "rer_sample", error);
-    if (status == RER_OK) {
-        rer_sample made = rer_sample_of(result, row);
-        rer_struct_give(sample, &made, sizeof made);
-    }
-    return status;
+    RER_TRY(rer_struct_check(sample, "rer_sample", error));
+    rer_sample made = rer_sample_of(result, row);
+    rer_struct_give(sample, &made, sizeof made);
+    return RER_OK;
 }
 
 /* Whether row a is less suspicious than row b: by logit, then chi, then the later row. */
@@ -389,13 +385,11 @@ rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, in
     int64_t *rows = NULL;
     if (count <= 0 || mark_from_place(marks, result, count) <= count)
         return RER_OK;
-    rer_status status = rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error);
-    if (status == RER_OK) {
-        memset(marks, 0, (size_t)result->N);
-        count = rer_result_suspects(result, count, rows);
-        for (int64_t i = 0; i < count; i++)
-            marks[rows[i]] = 1;
-    }
+    RER_TRY(rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error));
+    memset(marks, 0, (size_t)result->N);
+    count = rer_result_suspects(result, count, rows);
+    for (int64_t i = 0; i < count; i++)
+        marks[rows[i]] = 1;
     free(rows);
-    return status;
+    return RER_OK;
 }

@@ -22,8 +22,8 @@ rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *g
         .columns = data->D,
         .C = C,
     };
-    rer_status status = rer_allocate(&run->invalid, data->N, sizeof *run->invalid, "invalid rows", error);
-    return status == RER_OK ? rer_pool_open(&run->pool, &settings, error) : status;
+    RER_TRY(rer_allocate(&run->invalid, data->N, sizeof *run->invalid, "invalid rows", error));
+    return rer_pool_open(&run->pool, &settings, error);
 }
 
 void rer_run_end(rer_run *run)
@@ -123,21 +123,18 @@ static rer_status read_invalid_row(const rer_run *run, int64_t i, rer_error *err
     unsigned char *reading = NULL;
     rer_room rooms[] = {RER_ROOM(row, run->D), RER_ROOM(reading, rer_dataset_scratch(run->data, 1))};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a row", error);
-    if (status == RER_OK)
-        status = rer_dataset_rows_read(run->data, i, 1, row, reading, error);
-    if (status == RER_OK)
-        status = fail_invalid_row(run, row, run->first_row + i, error);
+    RER_THEN(status, rer_dataset_rows_read(run->data, i, 1, row, reading, error));
+    RER_THEN(status, fail_invalid_row(run, row, run->first_row + i, error));
     RER_FREE_ALL(row, reading);
     return status;
 }
 
 rer_status rer_block_describe(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++)
+    for (int64_t i = 0; i < block->count; i++)
         if (!describe_row(block, run, normalizer, i, NULL, block->square[i]) && !run->options->drop_invalid)
-            status = read_invalid_row(run, block->first + i, error);
-    return status;
+            RER_TRY(read_invalid_row(run, block->first + i, error));
+    return RER_OK;
 }
 
 rer_status rer_block_load(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, int64_t item,
@@ -160,9 +157,7 @@ rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_n
 {
     int64_t D = run->D;
     block->fitted = run->fitted != NULL ? run->fitted + block->first : NULL;
-    rer_status status = rer_dataset_rows_read(run->data, block->first, block->count, block->x, block->reading, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_rows_read(run->data, block->first, block->count, block->x, block->reading, error));
     for (int64_t i = 0; i < block->count; i++) {
         float *row = block->x + i * D;
         double square = run->kernels->sum_squares(row, D);
@@ -175,11 +170,11 @@ rer_status rer_block_read_rows(rer_block *block, const rer_run *run, const rer_n
 rer_status rer_block_pick(rer_block *block, const rer_run *run, const rer_normalizer *normalizer, rer_error *error)
 {
     int64_t D = run->D;
-    rer_status status = rer_dataset_rows_pick(run->data, block->row, block->count, block->x, block->reading, error);
-    for (int64_t i = 0; status == RER_OK && i < block->count; i++) {
+    RER_TRY(rer_dataset_rows_pick(run->data, block->row, block->count, block->x, block->reading, error));
+    for (int64_t i = 0; i < block->count; i++) {
         float *x = block->x + i * D;
         block->code[i] = run->given[block->row[i]];
         block->scale[i] = rer_normalize_row(normalizer, x, D, run->kernels->sum_squares(x, D));
     }
-    return status;
+    return RER_OK;
 }

@@ -1,6 +1,7 @@
 /* Gram and Schmidt by panels of rows: what lies in the basis so far is taken off twice (once leaves what products in
  * float round off), then within the panel row by row. A row that has next to nothing left adds nothing. */
 #include "run/span.h"
+#include "source/formats.h"
 
 #include <math.h>
 #include <string.h>
@@ -89,16 +90,14 @@ static rer_status add_panel(rer_span *span, const rer_run *run, int64_t first, c
 {
     int64_t rows = rer_min(PANEL, run->N - first), D = span->D, kept = 0, before = span->rank;
     double length[PANEL];
-    rer_status status = rer_dataset_rows_read(run->data, first, rows, parts->x, parts->reading, error);
-    for (int64_t i = 0; status == RER_OK && i < rows; i++) {
+    RER_TRY(rer_dataset_rows_read(run->data, first, rows, parts->x, parts->reading, error));
+    for (int64_t i = 0; i < rows; i++) {
         length[kept] = length_of(parts->x + i * D, D, run->kernels);
         if (isfinite(length[kept]))
             memmove(parts->x + kept++ * D, parts->x + i * D, (size_t)D * sizeof(float));
         else if (!run->options->drop_invalid)
             *refused = true;
     }
-    if (status != RER_OK)
-        return status;
     for (int turn = 0; turn < 2; turn++)
         take_off(span, parts, kept);
     for (int64_t i = 0; i < kept; i++)
@@ -123,10 +122,9 @@ static rer_status make_span(void *context, int64_t item, void *memory, rer_error
     const rer_run *run = pass->run;
     rer_scratch scratch = rer_scratch_over(memory, pass->scratch);
     span_scratch parts = lay_out(run->data, run->N, &scratch);
-    rer_status status = RER_OK;
-    for (int64_t first = 0; status == RER_OK && !pass->refused && first < run->N; first += PANEL)
-        status = add_panel(pass->span, run, first, &parts, &pass->refused, error);
-    return status;
+    for (int64_t first = 0; !pass->refused && first < run->N; first += PANEL)
+        RER_TRY(add_panel(pass->span, run, first, &parts, &pass->refused, error));
+    return RER_OK;
 }
 
 static rer_status run_pass(span_pass *pass, int64_t items, int64_t rank,
@@ -143,14 +141,12 @@ rer_status rer_span_make(rer_span **span, const rer_run *run, rer_error *error)
 {
     float *basis = NULL;
     *span = NULL;
-    rer_status status = rer_allocate(&basis, run->N, run->D * (int64_t)sizeof *basis, "the span of the rows", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&basis, run->N, run->D * (int64_t)sizeof *basis, "the span of the rows", error));
     rer_span *made = rer_span_wrap(0, run->D, basis);
     if (made == NULL)
         return rer_fail(error, RER_SYSTEM, "out of memory: the span of the rows");
     span_pass pass = {.run = run, .span = made};
-    status = run_pass(&pass, 1, run->N, make_span, error);
+    rer_status status = run_pass(&pass, 1, run->N, make_span, error);
     if (status != RER_OK || pass.refused || made->rank == 0) {
         rer_span_free(made);
         return status;
@@ -169,9 +165,7 @@ static rer_status view_panel(void *context, int64_t item, void *memory, rer_erro
     span_scratch parts = lay_out(run->data, span->rank, &scratch);
     float *out = pass->x + first * width;
     bool valid[PANEL];
-    rer_status status = rer_dataset_rows_read(run->data, first, rows, parts.x, parts.reading, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_rows_read(run->data, first, rows, parts.x, parts.reading, error));
     for (int64_t i = 0; i < rows; i++)
         valid[i] = isfinite(length_of(parts.x + i * D, D, run->kernels));
     take_off(span, &parts, rows);
@@ -191,8 +185,7 @@ rer_status rer_span_enter(rer_run *run, const rer_span *span, bool within, rer_e
     rer_dataset *view = NULL;
     rer_room rooms[] = {RER_ROOM(view, 1), RER_ROOM(pass.x, run->N * width)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "coordinates of rows", error);
-    if (status == RER_OK)
-        status = run_pass(&pass, (run->N + PANEL - 1) / PANEL, span->rank, view_panel, error);
+    RER_THEN(status, run_pass(&pass, (run->N + PANEL - 1) / PANEL, span->rank, view_panel, error));
     if (status != RER_OK) {
         free(view);
         free(pass.x);
@@ -201,15 +194,9 @@ rer_status rer_span_enter(rer_run *run, const rer_span *span, bool within, rer_e
     *view = *run->data;
     view->D = width;
     view->hog = false;
-    view->features = (rer_array){.name = run->data->features.name,
-                                 .dtype = RER_F32,
-                                 .item_size = sizeof(float),
-                                 .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-                                 .rank = 2,
-                                 .shape = {run->N, width},
-                                 .data = (const unsigned char *)pass.x,
-                                 .owned = (unsigned char *)pass.x,
-                                 .fd = -1};
+    view->features = rer_float_rows(pass.x, run->N, width);
+    view->features.name = run->data->features.name;
+    view->features.owned = (unsigned char *)pass.x;
     run->data = run->view = view;
     run->D = width;
     return RER_OK;

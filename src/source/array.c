@@ -37,8 +37,7 @@ rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spo
     rer_bytes bytes = RER_NO_BYTES;
     rer_array made = *form;
     rer_status status = rer_copy_text(&made.name, name, error);
-    if (status == RER_OK)
-        status = rer_spool_finish(spool, &bytes, error);
+    RER_THEN(status, rer_spool_finish(spool, &bytes, error));
     if (status != RER_OK) {
         rer_array_close(&made);
         return status;
@@ -48,14 +47,15 @@ rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spo
     return RER_OK;
 }
 
-rer_array rer_float_rows(int64_t N, int64_t D)
+rer_array rer_float_rows(const float *x, int64_t N, int64_t D)
 {
     return (rer_array){.dtype = RER_F32,
                        .item_size = sizeof(float),
-                       .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+                       .big_endian = HOST_IS_BIG,
                        .rank = 2,
                        .fd = -1,
-                       .shape = {N, D}};
+                       .shape = {N, D},
+                       .data = (const unsigned char *)x};
 }
 
 /* ---- shapes ------------------------------------------------------------------------------ */
@@ -238,17 +238,14 @@ static int64_t fortran_offset(const rer_array *array, int64_t c)
  * Fortran array. */
 static rer_status read_native(const rer_array *array, int64_t first, int64_t count, void *out, rer_error *error)
 {
-    rer_status status = RER_OK;
     int64_t columns = rer_array_columns(array), row_bytes = rer_array_row_bytes(array), item = array->item_size;
     if (!array->fortran)
-        status = rer_array_read(array, first * row_bytes, count * row_bytes, out, error);
-    else
-        for (int64_t c = 0; c < columns && status == RER_OK; c++)
-            status = rer_array_read(array, (fortran_offset(array, c) + first) * item, count * item,
-                                    (char *)out + c * count * item, error);
-    if (status == RER_OK)
-        swap_bytes(out, count * row_bytes, swap_unit(array));
-    return status;
+        RER_TRY(rer_array_read(array, first * row_bytes, count * row_bytes, out, error));
+    for (int64_t c = 0; array->fortran && c < columns; c++)
+        RER_TRY(rer_array_read(array, (fortran_offset(array, c) + first) * item, count * item,
+                               (char *)out + c * count * item, error));
+    swap_bytes(out, count * row_bytes, swap_unit(array));
+    return RER_OK;
 }
 
 /* in [columns, count] of any numeric dtype -> out float [count, columns], in tiles that fit the cache */
@@ -279,9 +276,7 @@ static rer_status check_range(const rer_array *array, int64_t first, int64_t cou
 rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, float *out, void *scratch,
                           rer_error *error)
 {
-    rer_status status = check_range(array, first, count, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check_range(array, first, count, error));
     convert_function *convert = converters[array->dtype];
     if (convert == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: holds %s where numbers are needed", array->name,
@@ -294,9 +289,7 @@ rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, 
     }
     if (!array->fortran && array->dtype == RER_F32)
         return read_native(array, first, count, out, error); /* no conversion, so no detour */
-    status = read_native(array, first, count, scratch, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(read_native(array, first, count, scratch, error));
     if (array->fortran)
         convert_transposed(array, scratch, count, out);
     else
@@ -307,14 +300,10 @@ rer_status rer_array_rows(const rer_array *array, int64_t first, int64_t count, 
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error)
 {
-    rer_status status = check_range(array, first, count, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check_range(array, first, count, error));
     if (!array->fortran)
         return read_native(array, first, count, out, error);
-    status = read_native(array, first, count, scratch, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(read_native(array, first, count, scratch, error));
     int64_t columns = rer_array_columns(array), item = array->item_size;
     for (int64_t r = 0; r < count; r++)
         for (int64_t c = 0; c < columns; c++)

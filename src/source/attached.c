@@ -28,9 +28,7 @@ rer_status rer_dataset_check_probabilities(const rer_dataset *data, const rer_ar
 static rer_status check_classes(const rer_dataset *data, rer_error *error)
 {
     if (data->pred_probs.name != NULL) {
-        rer_status status = rer_dataset_check_probabilities(data, &data->pred_probs, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_dataset_check_probabilities(data, &data->pred_probs, error));
     }
     if (data->class_embeddings != NULL && data->embedded_classes != data->labels.C)
         return rer_fail(error, RER_BAD_INPUT,
@@ -42,12 +40,12 @@ static rer_status check_classes(const rer_dataset *data, rer_error *error)
 
 rer_status rer_dataset_check_rows(const rer_dataset *data, int64_t N, rer_error *error)
 {
-    rer_status status = rer_dataset_check(data, error);
-    if (status == RER_OK && data->N != N)
-        status = rer_fail(error, RER_BAD_USAGE,
-                          "%s: has %lld rows, but the result %lld; give the data set that it was made from",
-                          data->features.name, (long long)data->N, (long long)N);
-    return status;
+    RER_TRY(rer_dataset_check(data, error));
+    if (data->N != N)
+        return rer_fail(error, RER_BAD_USAGE,
+                        "%s: has %lld rows, but the result %lld; give the data set that it was made from",
+                        data->features.name, (long long)data->N, (long long)N);
+    return RER_OK;
 }
 
 rer_status rer_dataset_check(const rer_dataset *data, rer_error *error)
@@ -64,18 +62,17 @@ rer_status rer_dataset_check(const rer_dataset *data, rer_error *error)
                     {data->images.array.shape[0], "pictures"},
                     {data->images.paths.count, "pictures"},
                     {data->texts.kept.count, "texts"}};
-    rer_status status = RER_OK;
-    for (int i = 0; status == RER_OK && i < RER_COUNT(attached); i++)
+    for (int i = 0; i < RER_COUNT(attached); i++)
         if (attached[i].count > 0)
-            status = check_count(data, attached[i].count, attached[i].what, error);
-    return status == RER_OK ? check_classes(data, error) : status;
+            RER_TRY(check_count(data, attached[i].count, attached[i].what, error));
+    return check_classes(data, error);
 }
 
 rer_status rer_dataset_check_labelled(const rer_dataset *data, rer_error *error)
 {
-    rer_status status = rer_dataset_check(data, error);
-    if (status == RER_OK && data->labels.codes == NULL)
-        status = rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
-                          data->features.name);
-    return status;
+    RER_TRY(rer_dataset_check(data, error));
+    if (data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: labels are needed: a file of labels, or a label column",
+                        data->features.name);
+    return RER_OK;
 }

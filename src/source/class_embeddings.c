@@ -19,10 +19,8 @@ rer_status rer_class_embeddings_take(rer_dataset *data, const rer_array *array, 
                         array->name, rer_shape_text(shape, array->rank, array->shape), (long long)C, (long long)data->D,
                         (long long)C, (long long)data->D);
     rer_status status = rer_allocate(&made, values, sizeof *made, "class embeddings", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, C, rer_array_row_bytes(array), "class embeddings", error);
-    if (status == RER_OK)
-        status = rer_array_rows(array, 0, C, made, scratch, error);
+    RER_THEN(status, rer_allocate(&scratch, C, rer_array_row_bytes(array), "class embeddings", error));
+    RER_THEN(status, rer_array_rows(array, 0, C, made, scratch, error));
     free(scratch);
     for (int64_t i = 0; status == RER_OK && i < values; i++)
         if (!isfinite(made[i]))
@@ -43,10 +41,8 @@ rer_status rer_class_embeddings_open(rer_dataset *data, const char *path, rer_er
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
     rer_status status = rer_input_open(&input, path, error);
-    if (status == RER_OK)
-        status = rer_input_array(&array, &input, error);
-    if (status == RER_OK)
-        status = rer_class_embeddings_take(data, &array, error);
+    RER_THEN(status, rer_input_array(&array, &input, error));
+    RER_THEN(status, rer_class_embeddings_take(data, &array, error));
     rer_array_close(&array);
     rer_input_close(&input);
     return status;

@@ -28,11 +28,9 @@ static rer_status fill_template(rer_texts_builder *sentences, const char *templa
     int64_t size = (int64_t)(strlen(template) + strlen(name)) + 1;
     if (place == NULL)
         return wrong_template(template, error);
-    rer_status status = rer_allocate(&sentence, size, 1, "a sentence", error);
-    if (status == RER_OK) {
-        int length = snprintf(sentence, (size_t)size, "%.*s%s%s", (int)(place - template), template, name, place + 2);
-        status = rer_texts_add(sentences, sentence, length, error);
-    }
+    RER_TRY(rer_allocate(&sentence, size, 1, "a sentence", error));
+    int length = snprintf(sentence, (size_t)size, "%.*s%s%s", (int)(place - template), template, name, place + 2);
+    rer_status status = rer_texts_add(sentences, sentence, length, error);
     free(sentence);
     return status;
 }
@@ -61,14 +59,12 @@ rer_status rer_class_texts_describe(float **made, int64_t *columns, const rer_te
     for (int64_t i = 0; i < names->count && status == RER_OK; i++)
         status = fill_template(&sentences, template != NULL ? template : "a photo of a {}", rer_text(names, i), error);
     of_texts.of_texts = true;
-    if (status == RER_OK)
-        status = rer_encoder_open(&encoder, &of_texts, error);
+    RER_THEN(status, rer_encoder_open(&encoder, &of_texts, error));
     if (status == RER_OK) {
         *columns = rer_encoder_columns(encoder);
         status = rer_allocate(made, names->count * *columns, sizeof **made, "embeddings of classes", error);
     }
-    if (status == RER_OK)
-        status = describe_all(*made, &sentences.texts, encoder, error);
+    RER_THEN(status, describe_all(*made, &sentences.texts, encoder, error));
     rer_encoder_free(encoder);
     rer_texts_free(&sentences.texts);
     return status;
@@ -102,12 +98,10 @@ rer_status rer_class_texts_take(rer_dataset *data, const rer_files *files, const
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "names of classes need labels");
     rer_status status = find_names(&names, data, files->classes, error);
-    if (status == RER_OK)
-        status = rer_class_texts_describe(&made, &columns, &names, files->class_template, &settings, error);
+    RER_THEN(status, rer_class_texts_describe(&made, &columns, &names, files->class_template, &settings, error));
     if (status == RER_OK) {
-        rer_array array = rer_float_rows(names.count, columns);
+        rer_array array = rer_float_rows(made, names.count, columns);
         array.name = files->classes != NULL ? (char *)files->classes : (char *)"names of classes";
-        array.data = (const unsigned char *)made;
         status = rer_class_embeddings_take(data, &array, error);
     }
     rer_texts_free(&names);

@@ -85,9 +85,7 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
     (void)line;
     if (c->decided)
         return RER_OK;
-    rer_status status = decide(c, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(decide(c, error));
     const char *text = rer_text(&c->first.texts, c->index);
     return rer_texts_add(&c->texts, text, (int64_t)strlen(text), error);
 }
@@ -96,16 +94,15 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
 static rer_status fit_to_expected(column *c, int64_t trailing, int64_t expected, rer_error *error)
 {
     rer_texts *texts = &c->texts.texts;
-    rer_status status = RER_OK;
-    for (; trailing > 0 && texts->count - c->by_name < expected && status == RER_OK; trailing--)
-        status = rer_texts_add(&c->texts, "", 0, error);
-    if (status == RER_OK && texts->count > 0 && (c->by_name || (expected >= 0 && texts->count == expected + 1))) {
+    for (; trailing > 0 && texts->count - c->by_name < expected; trailing--)
+        RER_TRY(rer_texts_add(&c->texts, "", 0, error));
+    if (texts->count > 0 && (c->by_name || (expected >= 0 && texts->count == expected + 1))) {
         texts->count--;
         memmove(texts->offset, texts->offset + 1, (size_t)texts->count * sizeof *texts->offset);
     }
-    if (status == RER_OK && texts->count == 0)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: has no rows", c->input->name);
-    return status;
+    if (texts->count == 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has no rows", c->input->name);
+    return RER_OK;
 }
 
 static rer_status read_column(rer_texts *texts, const rer_input *input, const char *wanted, int64_t expected,
@@ -118,10 +115,8 @@ static rer_status read_column(rer_texts *texts, const rer_input *input, const ch
     rer_status status = RER_OK;
     if (wanted != NULL && delimiter == RER_NO_DELIMITER)
         status = rer_csv_numbers_delimiter(input, &delimiter, error);
-    if (status == RER_OK)
-        status = rer_csv_read(input, delimiter, &handler, &trailing, error);
-    if (status == RER_OK)
-        status = fit_to_expected(&c, trailing, expected, error);
+    RER_THEN(status, rer_csv_read(input, delimiter, &handler, &trailing, error));
+    RER_THEN(status, fit_to_expected(&c, trailing, expected, error));
     if (status == RER_OK) {
         *texts = c.texts.texts;
         c.texts.texts = (rer_texts){0};
@@ -141,10 +136,20 @@ rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *colum
     if (input->format == RER_TEXT)
         return read_column(texts, input, column_name != NULL ? column_name : input->member, expected, error);
     rer_status status = rer_input_array(&array, input, error);
-    if (status == RER_OK)
-        status = rer_texts_from_array(texts, &array, error);
+    RER_THEN(status, rer_texts_from_array(texts, &array, error));
     rer_array_close(&array);
     return status;
+}
+
+rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *array, rer_input *input,
+                            const char *column_name, int64_t expected, rer_error *error)
+{
+    if (input->format == RER_TEXT) {
+        RER_TRY(rer_input_texts(texts, input, column_name, expected, error));
+        return rer_labels_from_texts(labels, texts, error);
+    }
+    RER_TRY(rer_input_array(array, input, error));
+    return rer_labels_from_array(labels, array, error);
 }
 
 rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column_name, int64_t expected,
@@ -152,8 +157,7 @@ rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column
 {
     rer_input input = RER_NO_INPUT;
     rer_status status = rer_input_open_column(&input, path, error);
-    if (status == RER_OK)
-        status = rer_input_texts(texts, &input, column_name, expected, error);
+    RER_THEN(status, rer_input_texts(texts, &input, column_name, expected, error));
     rer_input_close(&input);
     return status;
 }

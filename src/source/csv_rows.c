@@ -149,8 +149,7 @@ rer_status rer_csv_read(const rer_input *input, char delimiter, const rer_csv_ha
     csv_set_space_func(&parser, never);
     csv_set_blk_size(&parser, 4096);
     rer_status status = rer_allocate(&chunk, CHUNK, 1, "a buffer for a table", error);
-    if (status == RER_OK)
-        status = parse_all(&r, &parser, chunk);
+    RER_THEN(status, parse_all(&r, &parser, chunk));
     if (status == RER_OK && trailing != NULL)
         *trailing = r.columns == 1 ? r.blank : 0;
     csv_free(&parser);
@@ -176,9 +175,7 @@ rer_status rer_csv_numbers_delimiter(const rer_input *input, char *delimiter, re
 {
     char head[4096];
     int64_t length = rer_min((int64_t)sizeof head, input->bytes.size);
-    rer_status status = rer_bytes_read(&input->bytes, 0, length, head, input->name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_bytes_read(&input->bytes, 0, length, head, input->name, error));
     const char *end = memchr(head, '\n', (size_t)length);
     size_t line = end != NULL ? (size_t)(end - head) : (size_t)length;
     *delimiter = ',';

@@ -21,8 +21,7 @@ static rer_status features_checksum(uint64_t *out, const rer_array *array, rer_e
     int64_t size[] = {bytes, array->shape[0], array->dtype};
     uint64_t hash = rer_checksum(RER_CHECKSUM_START, size, sizeof size);
     rer_status status = rer_allocate(&piece, rer_max(head, tail), 1, "a checksum buffer", error);
-    if (status == RER_OK)
-        status = rer_array_read(array, 0, head, piece, error);
+    RER_THEN(status, rer_array_read(array, 0, head, piece, error));
     if (status == RER_OK) {
         hash = rer_checksum(hash, piece, head);
         status = rer_array_read(array, bytes - tail, tail, piece, error);
@@ -59,9 +58,9 @@ static rer_status set_pictures(rer_dataset *data, const rer_options *options, re
     data->hog = options->features == RER_HOG;
     if (!data->hog)
         return RER_OK;
-    rer_status status = rer_hog_plan(&data->plan, array->shape[1], array->shape[2], channels, array->name, error);
+    RER_TRY(rer_hog_plan(&data->plan, array->shape[1], array->shape[2], channels, array->name, error));
     data->D = data->plan.D;
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, rer_error *error)
@@ -73,8 +72,9 @@ rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, r
         return wrong_shape(array, "are features and labels swapped? A single feature is [N, 1]", error);
     data->N = array->shape[0];
     data->D = rer_array_columns(array);
-    rer_status status = array->rank > 2 ? set_pictures(data, options, error) : RER_OK;
-    return status == RER_OK ? features_checksum(&data->features_checksum, array, error) : status;
+    if (array->rank > 2)
+        RER_TRY(set_pictures(data, options, error));
+    return features_checksum(&data->features_checksum, array, error);
 }
 
 /* ---- from memory ------------------------------------------------------------------------- */
@@ -113,8 +113,7 @@ static rer_status wrap_array(rer_array *array, const rer_view *view, const char 
     rer_status status = rer_copy_text(&wrapped.name, view->data != NULL ? name : view->path, error);
     if (status == RER_OK && view->data == NULL)
         status = open_raw(&wrapped, view, &available, error);
-    if (status == RER_OK)
-        status = rer_array_check(&wrapped, available, error);
+    RER_THEN(status, rer_array_check(&wrapped, available, error));
     if (status == RER_OK)
         *array = wrapped;
     else
@@ -132,9 +131,7 @@ static rer_status wrap_card_array(rer_array *array, const rer_view *view, const 
     if (card < 0)
         return rer_fail(error, RER_SYSTEM, "%s: cannot be read where it lies, on a card: %s; copy it to the host", name,
                         why);
-    rer_status status = wrap_array(array, view, name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(wrap_array(array, view, name, error));
     array->plugin = plugin;
     array->on_card = array->data;
     array->card = card;
@@ -148,8 +145,7 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
     rer_array array = {.fd = -1};
     rer_labels made = {0};
     rer_status status = wrap_array(&array, view, what, error);
-    if (status == RER_OK)
-        status = rer_labels_from_array(&made, &array, error);
+    RER_THEN(status, rer_labels_from_array(&made, &array, error));
     if (status == RER_OK && made.N != N)
         status = rer_fail(error, RER_BAD_INPUT, "%lld %s but %lld rows of features; each row needs one",
                           (long long)made.N, what, (long long)N);
@@ -166,22 +162,20 @@ static rer_status copy_labels(rer_labels *labels, const rer_view *view, const ch
 rer_status rer_dataset_set_labels(rer_dataset *data, const rer_view *labels, rer_error *error)
 {
     rer_error_clear(error);
-    rer_status status = copy_labels(&data->labels, labels, "labels", data->N, error);
-    if (status == RER_OK) {
-        data->labels_checksum = rer_labels_checksum(&data->labels);
-        data->clusters = 0;
-        data->has_folder_labels = false;
-    }
-    return status;
+    RER_TRY(copy_labels(&data->labels, labels, "labels", data->N, error));
+    data->labels_checksum = rer_labels_checksum(&data->labels);
+    data->clusters = 0;
+    data->has_folder_labels = false;
+    return RER_OK;
 }
 
 rer_status rer_dataset_set_groups(rer_dataset *data, const rer_view *groups, rer_error *error)
 {
     rer_error_clear(error);
-    rer_status status = groups == NULL ? RER_OK : copy_labels(&data->groups, groups, "groups", data->N, error);
-    if (status == RER_OK)
-        data->group_duplicates = groups == NULL;
-    return status;
+    if (groups != NULL)
+        RER_TRY(copy_labels(&data->groups, groups, "groups", data->N, error));
+    data->group_duplicates = groups == NULL;
+    return RER_OK;
 }
 
 rer_status rer_dataset_set_subsets(rer_dataset *data, const rer_view *subsets, rer_error *error)
@@ -195,10 +189,9 @@ rer_status rer_dataset_set_class_names(rer_dataset *data, const char *const *nam
     rer_error_clear(error);
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "class names need labels");
-    rer_status status = rer_labels_set_names(&data->labels, names, count, error);
-    if (status == RER_OK)
-        data->labels_checksum = rer_labels_checksum(&data->labels);
-    return status;
+    RER_TRY(rer_labels_set_names(&data->labels, names, count, error));
+    data->labels_checksum = rer_labels_checksum(&data->labels);
+    return RER_OK;
 }
 
 rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_t count, rer_error *error)
@@ -208,9 +201,7 @@ rer_status rer_dataset_set_ids(rer_dataset *data, const char *const *ids, int64_
     if (count != data->N)
         return rer_fail(error, RER_BAD_INPUT, "%lld ids but %lld rows of features; give one a row", (long long)count,
                         (long long)data->N);
-    rer_status status = rer_texts_copy(&texts, ids, count, "ids", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_texts_copy(&texts, ids, count, "ids", error));
     rer_texts_free(&data->ids);
     data->ids = texts;
     return RER_OK;
@@ -221,8 +212,7 @@ rer_status rer_dataset_set_pred_probs(rer_dataset *data, const rer_view *pred_pr
     rer_array wrapped = {.fd = -1};
     rer_error_clear(error);
     rer_status status = wrap_array(&wrapped, pred_probs, "predicted probabilities", error);
-    if (status == RER_OK)
-        status = rer_dataset_check_probabilities(data, &wrapped, error);
+    RER_THEN(status, rer_dataset_check_probabilities(data, &wrapped, error));
     if (status != RER_OK) {
         rer_array_close(&wrapped);
         return status;
@@ -237,8 +227,7 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
     rer_array array = {.fd = -1};
     rer_error_clear(error);
     rer_status status = wrap_array(&array, embeddings, "class embeddings", error);
-    if (status == RER_OK)
-        status = rer_class_embeddings_take(data, &array, error);
+    RER_THEN(status, rer_class_embeddings_take(data, &array, error));
     rer_array_close(&array);
     return status;
 }
@@ -253,12 +242,9 @@ static rer_status wrap(rer_dataset **data, array_wrapper *wrapper, const rer_vie
     double start = rer_now();
     rer_error_clear(error);
     rer_status status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error);
-    if (status == RER_OK)
-        status = wrapper(&wrapped->features, features, "features", error);
-    if (status == RER_OK)
-        status = rer_dataset_describe(wrapped, &options, error);
+    RER_THEN(status, rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error));
+    RER_THEN(status, wrapper(&wrapped->features, features, "features", error));
+    RER_THEN(status, rer_dataset_describe(wrapped, &options, error));
     if (status == RER_OK && labels != NULL)
         status = rer_dataset_set_labels(wrapped, labels, error);
     if (status != RER_OK) {
@@ -307,9 +293,7 @@ rer_status rer_dataset_open_images(rer_dataset *data, const char *path, rer_erro
 {
     rer_images opened = {.array = {.fd = -1}};
     rer_error_clear(error);
-    rer_status status = rer_images_open(&opened, path, data->N, &data->ids, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_images_open(&opened, path, data->N, &data->ids, error));
     rer_images_free(&data->images);
     data->images = opened;
     return RER_OK;
@@ -321,8 +305,7 @@ rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer
     rer_images opened = {.array = {.fd = -1}};
     rer_error_clear(error);
     rer_status status = wrap_array(&array, images, "images", error);
-    if (status == RER_OK)
-        status = rer_images_take(&opened, &array, data->N, error);
+    RER_THEN(status, rer_images_take(&opened, &array, data->N, error));
     rer_array_close(&array);
     if (status != RER_OK)
         return status;
@@ -335,9 +318,7 @@ rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error
 {
     rer_row_texts opened = {.input = RER_NO_INPUT};
     rer_error_clear(error);
-    rer_status status = rer_row_texts_open(&opened, path, data->N, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_row_texts_open(&opened, path, data->N, error));
     rer_row_texts_free(&data->texts);
     data->texts = opened;
     return RER_OK;
@@ -350,9 +331,7 @@ rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, in
     if (count != data->N)
         return rer_fail(error, RER_BAD_INPUT, "%lld texts but %lld rows of features; give one a row", (long long)count,
                         (long long)data->N);
-    rer_status status = rer_texts_copy(&copied, texts, count, "texts", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_texts_copy(&copied, texts, count, "texts", error));
     rer_row_texts_free(&data->texts);
     data->texts.kept = copied;
     return RER_OK;

@@ -94,9 +94,7 @@ rer_status rer_picture_turn(rer_picture *picture, int orientation, rer_error *er
     int64_t height = swaps ? picture->width : picture->height, width = swaps ? picture->height : picture->width;
     int64_t channels = picture->channels;
     uint8_t *turned = NULL;
-    rer_status status = rer_allocate(&turned, height * width, channels, "a turned picture", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&turned, height * width, channels, "a turned picture", error));
     for (int64_t y = 0; y < height; y++)
         for (int64_t x = 0; x < width; x++) {
             int64_t v = from_bottom[orientation] ? height - 1 - y : y, u = from_right[orientation] ? width - 1 - x : x;

@@ -1,6 +1,7 @@
 /* The file formats behind rer_array_open, one file each, and what they share. */
 #pragma once
 
+#include "source/labels.h"
 #include "source/spool.h"
 
 typedef enum rer_format { RER_NPY, RER_ZIP, RER_HDF5, RER_IDX, RER_TEXT } rer_format;
@@ -30,6 +31,9 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *colum
                            rer_error *error);
 /* One text a row of any input: see rer_texts_open. */
 rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_error *error);
+/* One label a row. What they were made from is left in `texts` or `array`: free both. */
+rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *array, rer_input *input,
+                            const char *column, int64_t expected, rer_error *error);
 
 /* Each reads a header: dtype, order, shape and offset of the data within `bytes`. */
 rer_status rer_npy_header(rer_array *array, const rer_bytes *bytes, rer_error *error);
@@ -48,8 +52,8 @@ void rer_array_take(rer_array *array, rer_bytes *bytes);
 /* An array of the dtype and shape of `form` over all that was spooled. */
 rer_status rer_array_from_spool(rer_array *array, const rer_array *form, rer_spool *spool, const char *name,
                                 rer_error *error);
-/* Such a form for rows of float32 [N, D]. */
-rer_array rer_float_rows(int64_t N, int64_t D);
+/* Rows of float32 x [N, D], borrowed and without a name; NULL: such a form. */
+rer_array rer_float_rows(const float *x, int64_t N, int64_t D);
 
 #define RER_SHAPE_TEXT 120
 /* "(60000, 28, 28)" into a buffer of RER_SHAPE_TEXT bytes. */

@@ -30,9 +30,7 @@ static bool idx_dtype(unsigned char code, rer_dtype *dtype)
 rer_status rer_idx_header(rer_array *array, const rer_bytes *bytes, rer_error *error)
 {
     unsigned char head[4], size[4];
-    rer_status status = rer_bytes_read(bytes, 0, 4, head, array->name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_bytes_read(bytes, 0, 4, head, array->name, error));
     if (!idx_dtype(head[2], &array->dtype))
         return rer_fail(error, RER_BAD_INPUT, "%s: IDX type 0x%02x is unknown; it must be 08, 09, 0b, 0c, 0d or 0e",
                         array->name, head[2]);
@@ -40,9 +38,7 @@ rer_status rer_idx_header(rer_array *array, const rer_bytes *bytes, rer_error *e
         return rer_fail(error, RER_BAD_INPUT, "%s: IDX rank %d is not 1 to %d", array->name, head[3], RER_RANK_MAX);
     array->rank = head[3];
     for (int32_t i = 0; i < array->rank; i++) {
-        status = rer_bytes_read(bytes, 4 + 4 * i, 4, size, array->name, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_bytes_read(bytes, 4 + 4 * i, 4, size, array->name, error));
         array->shape[i] = (int64_t)size[0] << 24 | size[1] << 16 | size[2] << 8 | size[3];
     }
     array->item_size = rer_dtype_size(array->dtype);

@@ -46,8 +46,7 @@ static rer_status add_named(rer_texts_builder *paths, const char *folder, const 
         }
     }
     const char *found = longer != NULL ? longer : path;
-    if (status == RER_OK)
-        status = rer_texts_add(paths, found, (int64_t)strlen(found), error);
+    RER_THEN(status, rer_texts_add(paths, found, (int64_t)strlen(found), error));
     RER_FREE_ALL(longer, path);
     return status;
 }
@@ -105,12 +104,10 @@ static rer_status open_list(rer_images *images, rer_input *input, const char *pa
     rer_texts listed = {0};
     rer_texts_builder paths = {0};
     char *folder = NULL;
-    rer_status status = rer_copy_text(&folder, path, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_copy_text(&folder, path, error));
     char *slash = strrchr(folder, '/');
     *(slash != NULL ? slash + 1 : folder) = 0;
-    status = rer_input_texts(&listed, input, NULL, N, error);
+    rer_status status = rer_input_texts(&listed, input, NULL, N, error);
     if (status == RER_OK && listed.count != N)
         status = rer_fail(error, RER_BAD_INPUT, "%s: names %lld pictures but there are %lld rows; give one a row", path,
                           (long long)listed.count, (long long)N);
@@ -123,8 +120,7 @@ static rer_status open_list(rer_images *images, rer_input *input, const char *pa
             status = rer_texts_add(&paths, joined, (int64_t)strlen(joined), error);
         free(joined);
     }
-    if (status == RER_OK)
-        status = check_files(&paths.texts, path, error);
+    RER_THEN(status, check_files(&paths.texts, path, error));
     if (status == RER_OK)
         images->paths = paths.texts;
     else
@@ -150,25 +146,27 @@ rer_status rer_images_take(rer_images *images, rer_array *array, int64_t N, rer_
     return RER_OK;
 }
 
-rer_status rer_images_open(rer_images *images, const char *path, int64_t N, const rer_texts *ids, rer_error *error)
+static rer_status open_file(rer_images *images, const char *path, int64_t N, rer_error *error)
 {
-    rer_images opened = {.array = {.fd = -1}};
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
-    rer_status status = RER_OK;
-    if (rer_path_is_folder(path)) {
-        status = open_folder(&opened, path, N, ids, error);
+    rer_status status = rer_input_open(&input, path, error);
+    if (status == RER_OK && input.format == RER_TEXT) {
+        status = open_list(images, &input, path, N, error);
     } else {
-        status = rer_input_open(&input, path, error);
-        if (status == RER_OK && input.format == RER_TEXT)
-            status = open_list(&opened, &input, path, N, error);
-        else if (status == RER_OK)
-            status = rer_input_array(&array, &input, error);
-        if (status == RER_OK && input.format != RER_TEXT)
-            status = rer_images_take(&opened, &array, N, error);
+        RER_THEN(status, rer_input_array(&array, &input, error));
+        RER_THEN(status, rer_images_take(images, &array, N, error));
     }
     rer_array_close(&array);
     rer_input_close(&input);
+    return status;
+}
+
+rer_status rer_images_open(rer_images *images, const char *path, int64_t N, const rer_texts *ids, rer_error *error)
+{
+    rer_images opened = {.array = {.fd = -1}};
+    rer_status status =
+        rer_path_is_folder(path) ? open_folder(&opened, path, N, ids, error) : open_file(&opened, path, N, error);
     if (status == RER_OK)
         *images = opened;
     else
@@ -183,10 +181,8 @@ rer_status rer_picture_of_row(rer_picture *picture, const rer_array *array, int6
     int64_t bytes = rer_array_row_bytes(array);
     uint8_t *pixels = NULL, *scratch = NULL;
     rer_status status = rer_allocate(&pixels, bytes, 1, "a picture", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, bytes, 1, "a picture", error);
-    if (status == RER_OK)
-        status = rer_array_raw_rows(array, row, 1, pixels, scratch, error);
+    RER_THEN(status, rer_allocate(&scratch, bytes, 1, "a picture", error));
+    RER_THEN(status, rer_array_raw_rows(array, row, 1, pixels, scratch, error));
     free(scratch);
     if (status != RER_OK) {
         free(pixels);

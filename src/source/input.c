@@ -39,11 +39,10 @@ static bool file_exists(const char *path)
  * file whose own name has the colon goes first. */
 static rer_status split_path(rer_input *input, const char *path, rer_error *error)
 {
-    rer_status status = rer_copy_text(&input->name, path, error);
-    if (status == RER_OK)
-        status = rer_copy_text(&input->file, path, error);
-    if (status != RER_OK || file_exists(path))
-        return status;
+    RER_TRY(rer_copy_text(&input->name, path, error));
+    RER_TRY(rer_copy_text(&input->file, path, error));
+    if (file_exists(path))
+        return RER_OK;
     for (char *colon = strchr(input->file, ':'); colon != NULL; colon = strchr(colon + 1, ':')) {
         *colon = 0;
         if (file_exists(input->file)) {
@@ -68,9 +67,7 @@ static rer_status find_format(rer_input *input, bool columns, rer_error *error)
     unsigned char head[512];
     char quoted[40];
     int64_t length = rer_min((int64_t)sizeof head, input->bytes.size);
-    rer_status status = rer_bytes_read(&input->bytes, 0, length, head, input->name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_bytes_read(&input->bytes, 0, length, head, input->name, error));
     if (length >= 6 && memcmp(head, "\x93NUMPY", 6) == 0)
         input->format = RER_NPY;
     else if (length >= 4 && (memcmp(head, "PK\3\4", 4) == 0 || memcmp(head, "PK\5\6", 4) == 0))
@@ -101,15 +98,13 @@ static rer_status open_input(rer_input *input, const char *path, bool columns, r
 {
     rer_input opened = RER_NO_INPUT;
     rer_status status = split_path(&opened, path, error);
-    if (status == RER_OK)
-        status = rer_bytes_open(&opened.bytes, opened.file, error);
+    RER_THEN(status, rer_bytes_open(&opened.bytes, opened.file, error));
     if (status == RER_OK && strcmp(opened.name, "-") == 0) {
         free(opened.name);
         opened.name = NULL;
         status = rer_copy_text(&opened.name, "standard input", error);
     }
-    if (status == RER_OK)
-        status = find_format(&opened, columns, error);
+    RER_THEN(status, find_format(&opened, columns, error));
     if (status == RER_OK)
         *input = opened;
     else
@@ -139,43 +134,42 @@ static rer_status enter_member(rer_input *input, rer_error *error)
 {
     rer_bytes member = RER_NO_BYTES;
     unsigned char head[6] = {0};
-    rer_status status = rer_npz_member(&member, input, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_npz_member(&member, input, error));
     rer_bytes_close(&input->bytes);
     input->bytes = member;
     if (member.size >= 6)
-        status = rer_bytes_read(&member, 0, 6, head, input->name, error);
-    if (status == RER_OK && memcmp(head, "\x93NUMPY", 6) != 0)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: this member of the zip file is no .npy array", input->name);
-    return status;
+        RER_TRY(rer_bytes_read(&member, 0, 6, head, input->name, error));
+    if (memcmp(head, "\x93NUMPY", 6) != 0)
+        return rer_fail(error, RER_BAD_INPUT, "%s: this member of the zip file is no .npy array", input->name);
+    return RER_OK;
+}
+
+/* What the array is; `data` where it does not lie in the input's bytes. */
+static rer_status read_header(rer_array *array, rer_bytes *data, rer_input *input, rer_error *error)
+{
+    RER_TRY(rer_copy_text(&array->name, input->name, error));
+    if (input->format == RER_ZIP)
+        RER_TRY(enter_member(input, error));
+    if (input->format == RER_HDF5)
+        return rer_hdf5_open(array, data, input, error);
+    return input->format == RER_IDX ? rer_idx_header(array, &input->bytes, error)
+                                    : rer_npy_header(array, &input->bytes, error);
 }
 
 rer_status rer_input_array(rer_array *array, rer_input *input, rer_error *error)
 {
-    if (input->format == RER_TEXT)
-        return rer_input_table(array, NULL, NULL, input, NULL, NULL, NULL, error);
     rer_array opened = {.fd = -1};
     rer_bytes data = RER_NO_BYTES;
-    rer_status status = rer_copy_text(&opened.name, input->name, error);
-    if (status == RER_OK && input->format == RER_ZIP)
-        status = enter_member(input, error);
-    if (status != RER_OK)
-        goto done;
-    if (input->format == RER_HDF5)
-        status = rer_hdf5_open(&opened, &data, input, error);
-    else if (input->format == RER_IDX)
-        status = rer_idx_header(&opened, &input->bytes, error);
-    else
-        status = rer_npy_header(&opened, &input->bytes, error);
-    if (status != RER_OK)
-        goto done;
-    rer_array_take(&opened, input->format == RER_HDF5 ? &data : &input->bytes);
-    *array = opened;
-    opened = (rer_array){.fd = -1};
-done:
+    if (input->format == RER_TEXT)
+        return rer_input_table(array, NULL, NULL, input, NULL, NULL, NULL, error);
+    rer_status status = read_header(&opened, &data, input, error);
+    if (status == RER_OK) {
+        rer_array_take(&opened, input->format == RER_HDF5 ? &data : &input->bytes);
+        *array = opened;
+    } else {
+        rer_array_close(&opened);
+    }
     rer_bytes_close(&data);
-    rer_array_close(&opened);
     return status;
 }
 
@@ -183,8 +177,7 @@ rer_status rer_array_open(rer_array *array, const char *path, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
     rer_status status = rer_input_open(&input, path, error);
-    if (status == RER_OK)
-        status = rer_input_array(array, &input, error);
+    RER_THEN(status, rer_input_array(array, &input, error));
     rer_input_close(&input);
     return status;
 }

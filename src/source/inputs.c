@@ -86,15 +86,14 @@ rer_status rer_inputs_read(rer_inputs *inputs, const char *path, rer_error *erro
     json_t *root = json_load_file(path, 0, &cause);
     if (root == NULL)
         return rer_fail(error, RER_BAD_INPUT, "%s: cannot be read (%s)", path, cause.text);
-    rer_status status = RER_OK;
     *inputs = (rer_inputs){.files = {.size = sizeof inputs->files}, .names = root};
-    for (int i = 0; i < RER_COUNT(members) && status == RER_OK; i++) {
+    for (int i = 0; i < RER_COUNT(members); i++) {
         const char **member = (const char **)(void *)((char *)&inputs->files + members[i].offset);
         *member = json_string_value(json_object_get(root, members[i].name));
         if (*member != NULL && members[i].is_path)
-            status = check_plain(*member, path, error);
+            RER_TRY(check_plain(*member, path, error));
     }
-    return status;
+    return RER_OK;
 }
 
 void rer_inputs_free(rer_inputs *inputs)

@@ -46,9 +46,7 @@ static rer_status rehash(distinct *set, rer_error *error)
 {
     int32_t *slot = NULL;
     int64_t slots = rer_max(256, 2 * set->slots);
-    rer_status status = rer_allocate(&slot, slots, sizeof *slot, "the table of labels", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&slot, slots, sizeof *slot, "the table of labels", error));
     for (int64_t i = 0; i < set->count; i++) {
         uint64_t at = set->hash[i] & (uint64_t)(slots - 1);
         while (slot[at] != 0)
@@ -65,9 +63,8 @@ static rer_status rehash(distinct *set, rer_error *error)
 static rer_status number_of(distinct *set, uint64_t hash, int64_t key, const rer_texts *texts, int32_t *number,
                             rer_error *error)
 {
-    rer_status status = 2 * set->count >= set->slots ? rehash(set, error) : RER_OK;
-    if (status != RER_OK)
-        return status;
+    if (2 * set->count >= set->slots)
+        RER_TRY(rehash(set, error));
     uint64_t at = hash & (uint64_t)(set->slots - 1);
     for (; set->hash != NULL && set->slot[at] != 0; at = (at + 1) & (uint64_t)(set->slots - 1)) {
         int32_t i = set->slot[at] - 1;
@@ -79,11 +76,8 @@ static rer_status number_of(distinct *set, uint64_t hash, int64_t key, const rer
     }
     if (set->count == INT32_MAX - 1)
         return rer_fail(error, RER_BAD_INPUT, "more than %d classes: are these really labels?", INT32_MAX - 1);
-    status = rer_grow(&set->hash, &set->hash_capacity, set->count + 1, sizeof *set->hash, "labels", error);
-    if (status == RER_OK)
-        status = rer_grow(&set->key, &set->key_capacity, set->count + 1, sizeof *set->key, "labels", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_grow(&set->hash, &set->hash_capacity, set->count + 1, sizeof *set->hash, "labels", error));
+    RER_TRY(rer_grow(&set->key, &set->key_capacity, set->count + 1, sizeof *set->key, "labels", error));
     set->hash[set->count] = hash;
     set->key[set->count] = key;
     *number = (int32_t)set->count++;
@@ -155,31 +149,27 @@ static rer_status finish(rer_labels *labels, int64_t N, int32_t *codes, const re
     int32_t *class_of = NULL; /* [U] */
     rer_texts_builder sorted = {0};
     int64_t U = distinct_names->count;
-    rer_status status = rer_allocate(&names, U, sizeof *names, "class names", error);
-    if (status == RER_OK)
-        status = rer_allocate(&class_of, U, sizeof *class_of, "class numbers", error);
-    if (status != RER_OK)
-        goto done;
+    rer_room rooms[] = {RER_ROOM(names, U), RER_ROOM(class_of, U)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "class names", error));
     for (int64_t i = 0; i < U; i++) {
         names[i] = (named){rer_text(distinct_names, i), (int32_t)i};
         class_of[i] = -1;
     }
     bool drops_minus_one = false;
     int64_t C = sort_names(names, U, &drops_minus_one);
+    rer_status status = RER_OK;
     for (int64_t c = 0; c < C && status == RER_OK; c++) {
         class_of[names[c].number] = (int32_t)c;
         status = rer_texts_add(&sorted, names[c].name, (int64_t)strlen(names[c].name), error);
     }
-    if (status != RER_OK)
-        goto done;
-    for (int64_t i = 0; i < N; i++)
+    for (int64_t i = 0; i < N && status == RER_OK; i++)
         if (codes[i] >= 0)
             codes[i] = class_of[codes[i]];
-    *labels = (rer_labels){
-        .N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts, .drops_minus_one = drops_minus_one};
-    sorted.texts = (rer_texts){0};
-done:
-    rer_texts_free(&sorted.texts);
+    if (status == RER_OK)
+        *labels = (rer_labels){
+            .N = N, .C = (int32_t)C, .codes = codes, .names = sorted.texts, .drops_minus_one = drops_minus_one};
+    else
+        rer_texts_free(&sorted.texts);
     RER_FREE_ALL(names, class_of);
     return status;
 }
@@ -207,10 +197,9 @@ static rer_status number_integers(distinct *set, int32_t *codes, const rer_array
 
 static rer_status number_texts(distinct *set, int32_t *codes, const rer_texts *texts, rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (int64_t i = 0; i < texts->count && status == RER_OK; i++)
-        status = number_of(set, text_hash(rer_text(texts, i)), i, texts, &codes[i], error);
-    return status;
+    for (int64_t i = 0; i < texts->count; i++)
+        RER_TRY(number_of(set, text_hash(rer_text(texts, i)), i, texts, &codes[i], error));
+    return RER_OK;
 }
 
 /* Of texts or, where there are none, of an array of integers. */
@@ -222,16 +211,15 @@ static rer_status make_labels(rer_labels *labels, const rer_texts *texts, const 
     char number[RER_INTEGER_TEXT];
     int64_t N = texts != NULL ? texts->count : array->shape[0];
     rer_status status = rer_allocate(&codes, N, sizeof *codes, "labels", error);
-    if (status == RER_OK)
-        status = texts != NULL ? number_texts(&set, codes, texts, error) : number_integers(&set, codes, array, error);
+    RER_THEN(status,
+             texts != NULL ? number_texts(&set, codes, texts, error) : number_integers(&set, codes, array, error));
     for (int64_t i = 0; i < set.count && status == RER_OK; i++) {
         const char *text = texts != NULL ? rer_text(texts, set.key[i]) : number;
         if (texts == NULL)
             (void)rer_integer_text(number, set.key[i], array->dtype == RER_U64);
         status = rer_texts_add(&names, text, (int64_t)strlen(text), error);
     }
-    if (status == RER_OK)
-        status = finish(labels, N, codes, &names.texts, error);
+    RER_THEN(status, finish(labels, N, codes, &names.texts, error));
     if (status != RER_OK)
         free(codes);
     rer_texts_free(&names.texts);
@@ -247,14 +235,11 @@ rer_status rer_labels_from_texts(rer_labels *labels, const rer_texts *texts, rer
 rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer_error *error)
 {
     rer_texts texts = {0};
-    rer_status status = rer_array_check_column(array, "label", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_array_check_column(array, "label", error));
     if (array->dtype != RER_BYTES && array->dtype != RER_UNICODE)
         return make_labels(labels, NULL, array, error);
-    status = rer_texts_from_array(&texts, array, error);
-    if (status == RER_OK)
-        status = rer_labels_from_texts(labels, &texts, error);
+    rer_status status = rer_texts_from_array(&texts, array, error);
+    RER_THEN(status, rer_labels_from_texts(labels, &texts, error));
     rer_texts_free(&texts);
     return status;
 }
@@ -287,15 +272,15 @@ static rer_status take_names(rer_labels *labels, rer_texts *names, const char *s
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error)
 {
     rer_texts names = {0};
-    rer_status status = rer_texts_open(&names, path, NULL, labels->C, error);
-    return status == RER_OK ? take_names(labels, &names, path, error) : status;
+    RER_TRY(rer_texts_open(&names, path, NULL, labels->C, error));
+    return take_names(labels, &names, path, error);
 }
 
 rer_status rer_labels_set_names(rer_labels *labels, const char *const *names, int64_t count, rer_error *error)
 {
     rer_texts texts = {0};
-    rer_status status = rer_texts_copy(&texts, names, count, "class names", error);
-    return status == RER_OK ? take_names(labels, &texts, "class names", error) : status;
+    RER_TRY(rer_texts_copy(&texts, names, count, "class names", error));
+    return take_names(labels, &texts, "class names", error);
 }
 
 const char *rer_labels_value(const rer_labels *labels, int32_t c)
@@ -306,9 +291,7 @@ const char *rer_labels_value(const rer_labels *labels, int32_t c)
 rer_status rer_labels_match(int32_t *map, const rer_labels *labels, char *const *names, int32_t C, rer_error *error)
 {
     named *sorted = NULL; /* [C] */
-    rer_status status = rer_allocate(&sorted, C, sizeof *sorted, "class names", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&sorted, C, sizeof *sorted, "class names", error));
     for (int32_t i = 0; i < C; i++)
         sorted[i] = (named){names[i], i};
     qsort(sorted, (size_t)C, sizeof *sorted, by_bytes);

@@ -89,9 +89,7 @@ static rer_status take_shape(header *h, rer_array *array, rer_error *error)
                             "%s: the array has more than %d axes; give features as [N, D] or "
                             "pictures as [N, H, W] or [N, H, W, channels]",
                             h->name, RER_RANK_MAX);
-        rer_status status = take_number(h, &array->shape[array->rank++], error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(take_number(h, &array->shape[array->rank++], error));
         if (!take(h, ',') && (skip_spaces(h), *h->at != ')'))
             return damaged(h, "a comma or ) is wanted", error);
     }
@@ -190,13 +188,10 @@ static rer_status parse_descr(const header *h, rer_array *array, rer_error *erro
 static rer_status parse_header(rer_array *array, const char *text, int64_t length, rer_error *error)
 {
     header h = {.at = text, .end = text + length, .name = array->name};
-    rer_status status = RER_OK;
     if (!take(&h, '{'))
         return damaged(&h, "{ is wanted", error);
     while (!take(&h, '}')) {
-        status = take_entry(&h, array, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(take_entry(&h, array, error));
         if (!take(&h, ',') && (skip_spaces(&h), *h.at != '}'))
             return damaged(&h, "a comma or } is wanted", error);
     }
@@ -229,13 +224,10 @@ rer_status rer_npy_header(rer_array *array, const rer_bytes *bytes, rer_error *e
         return rer_fail(error, RER_BAD_INPUT, "%s: truncated or damaged: a header of %lld bytes in a file of %lld",
                         array->name, (long long)length, (long long)bytes->size);
     status = rer_allocate(&text, length + 1, 1, "a .npy header", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(bytes, start, length, text, array->name, error);
-    if (status == RER_OK)
-        status = parse_header(array, text, length, error);
+    RER_THEN(status, rer_bytes_read(bytes, start, length, text, array->name, error));
+    RER_THEN(status, parse_header(array, text, length, error));
     array->offset = start + length;
-    if (status == RER_OK)
-        status = rer_array_check(array, bytes->size - array->offset, error);
+    RER_THEN(status, rer_array_check(array, bytes->size - array->offset, error));
     free(text);
     return status;
 }

@@ -181,24 +181,22 @@ static bool is_stored_at(const rer_input *input, const zip_stat_t *info, int64_t
            memcmp(probe, head, (size_t)got) == 0;
 }
 
-/* Decodes the member, or keeps only its place in the file where it is stored. */
-static rer_status read_member(rer_bytes *member, zip_file_t *file, const zip_stat_t *info, const reader *r,
-                              rer_input *input, rer_error *error)
+/* The place of a stored member in the file, which it takes over. */
+static void take_stored(rer_bytes *member, rer_input *input, const zip_stat_t *info, int64_t place)
+{
+    *member = input->bytes;
+    member->offset += place;
+    member->data = member->data != NULL ? member->data + place : NULL;
+    member->size = (int64_t)info->size;
+    input->bytes = RER_NO_BYTES;
+}
+
+/* Decodes the member, of which chunk [CHUNK] has the first `got` bytes. */
+static rer_status decode(rer_bytes *member, zip_file_t *file, unsigned char *chunk, zip_int64_t got,
+                         const rer_input *input, rer_error *error)
 {
     rer_spool spool = RER_EMPTY_SPOOL;
-    unsigned char *chunk = NULL;
-    rer_status status = rer_allocate(&chunk, CHUNK, 1, "a buffer for a zip file", error);
-    if (status != RER_OK)
-        return status;
-    zip_int64_t got = zip_fread(file, chunk, PROBE);
-    if (is_stored_at(input, info, r->last_read, chunk, got)) {
-        *member = input->bytes;
-        member->offset += r->last_read;
-        member->data = member->data != NULL ? member->data + r->last_read : NULL;
-        member->size = (int64_t)info->size;
-        input->bytes = RER_NO_BYTES;
-        goto done;
-    }
+    rer_status status = RER_OK;
     while (status == RER_OK && got > 0) {
         status = rer_spool_write(&spool, chunk, got, error);
         if (status == RER_OK)
@@ -206,11 +204,37 @@ static rer_status read_member(rer_bytes *member, zip_file_t *file, const zip_sta
     }
     if (status == RER_OK && got < 0)
         status = damaged(input, zip_file_strerror(file), error);
-    if (status == RER_OK)
-        status = rer_spool_finish(&spool, member, error);
-done:
+    RER_THEN(status, rer_spool_finish(&spool, member, error));
     rer_spool_drop(&spool);
+    return status;
+}
+
+static rer_status read_member(rer_bytes *member, zip_file_t *file, const zip_stat_t *info, const reader *r,
+                              rer_input *input, rer_error *error)
+{
+    unsigned char *chunk = NULL;
+    rer_status status = RER_OK;
+    RER_TRY(rer_allocate(&chunk, CHUNK, 1, "a buffer for a zip file", error));
+    zip_int64_t got = zip_fread(file, chunk, PROBE);
+    if (is_stored_at(input, info, r->last_read, chunk, got))
+        take_stored(member, input, info, r->last_read);
+    else
+        status = decode(member, file, chunk, got, input, error);
     free(chunk);
+    return status;
+}
+
+static rer_status open_member(rer_bytes *member, zip_t *zip, const reader *r, rer_input *input, rer_error *error)
+{
+    zip_uint64_t index = 0;
+    zip_stat_t info;
+    RER_TRY(find_member(zip, input, &index, error));
+    zip_file_t *file = zip_fopen_index(zip, index, 0);
+    bool is_damaged = file == NULL || zip_stat_index(zip, index, 0, &info) != 0 || info.size > INT64_MAX;
+    rer_status status =
+        is_damaged ? damaged(input, zip_strerror(zip), error) : read_member(member, file, &info, r, input, error);
+    if (file != NULL)
+        (void)zip_fclose(file);
     return status;
 }
 
@@ -219,24 +243,9 @@ rer_status rer_npz_member(rer_bytes *member, rer_input *input, rer_error *error)
     rer_bytes whole = input->bytes; /* libzip reads until it is closed, also when the member took over */
     reader r = {.bytes = &whole, .name = input->name};
     zip_t *zip = NULL;
-    zip_file_t *file = NULL;
-    zip_stat_t info;
-    zip_uint64_t index = 0;
     zip_error_init(&r.failure);
     rer_status status = open_zip(&zip, &r, error);
-    if (status == RER_OK)
-        status = find_member(zip, input, &index, error);
-    if (status != RER_OK)
-        goto done;
-    file = zip_fopen_index(zip, index, 0);
-    if (file == NULL || zip_stat_index(zip, index, 0, &info) != 0 || info.size > INT64_MAX) {
-        status = damaged(input, zip_strerror(zip), error);
-        goto done;
-    }
-    status = read_member(member, file, &info, &r, input, error);
-done:
-    if (file != NULL)
-        (void)zip_fclose(file);
+    RER_THEN(status, open_member(member, zip, &r, input, error));
     if (zip != NULL)
         zip_discard(zip);
     zip_error_fini(&r.failure);

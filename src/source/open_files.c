@@ -50,32 +50,13 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
     return status;
 }
 
-static rer_status read_labels(rer_labels *labels, rer_input *input, const char *column, int64_t N, rer_error *error)
-{
-    rer_texts texts = {0};
-    rer_array array = {.fd = -1};
-    rer_status status;
-    if (input->format == RER_TEXT) {
-        status = rer_input_texts(&texts, input, column, N, error);
-        if (status == RER_OK)
-            status = rer_labels_from_texts(labels, &texts, error);
-    } else {
-        status = rer_input_array(&array, input, error);
-        if (status == RER_OK)
-            status = rer_labels_from_array(labels, &array, error);
-    }
-    rer_array_close(&array);
-    rer_texts_free(&texts);
-    return status;
-}
-
 static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error *error)
 {
-    rer_status status = rer_texts_open(&data->ids, files->ids, NULL, data->N, error);
-    if (status == RER_OK && data->ids.count != data->N)
-        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld ids but %s has %lld rows; give one a row", files->ids,
-                          (long long)data->ids.count, files->features, (long long)data->N);
-    return status;
+    RER_TRY(rer_texts_open(&data->ids, files->ids, NULL, data->N, error));
+    if (data->ids.count != data->N)
+        return rer_fail(error, RER_BAD_INPUT, "%s has %lld ids but %s has %lld rows; give one a row", files->ids,
+                        (long long)data->ids.count, files->features, (long long)data->N);
+    return RER_OK;
 }
 
 /* One value for each row, of what the user calls `what`: a file, or its column of that name. */
@@ -83,13 +64,16 @@ static rer_status open_row_values(rer_labels *values, const rer_dataset *data, c
                                   const char *what, const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
+    rer_texts texts = {0};
+    rer_array array = {.fd = -1};
     rer_status status = rer_input_open_column(&input, file, error);
-    if (status == RER_OK)
-        status = read_labels(values, &input, column, data->N, error);
+    RER_THEN(status, rer_input_labels(values, &texts, &array, &input, column, data->N, error));
     if (status == RER_OK && values->N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
                           "%s has %lld %s but %s has %lld rows; give one a row (an empty one where there is none)",
                           file, (long long)values->N, what, files->features, (long long)data->N);
+    rer_array_close(&array);
+    rer_texts_free(&texts);
     rer_input_close(&input);
     return status;
 }
@@ -121,11 +105,10 @@ static void put_word(char **at, const char *text)
 
 rer_status rer_shell_word(char **word, const char *text, rer_error *error)
 {
-    rer_status status = rer_allocate(word, 4 * (int64_t)strlen(text) + 4, 1, "a word of a command", error);
+    RER_TRY(rer_allocate(word, 4 * (int64_t)strlen(text) + 4, 1, "a word of a command", error));
     char *at = *word;
-    if (status == RER_OK)
-        put_word(&at, text);
-    return status;
+    put_word(&at, text);
+    return RER_OK;
 }
 
 /* data->inputs, as a command line would name the files. */
@@ -144,9 +127,7 @@ static rer_status name_inputs(rer_dataset *data, const rer_files *files, rer_err
     int64_t size = 1;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         size += words[i].path != NULL ? 4 * (int64_t)strlen(words[i].path) + 24 : 0;
-    rer_status status = rer_allocate(&data->inputs, size, 1, "the names of the inputs", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&data->inputs, size, 1, "the names of the inputs", error));
     char *at = data->inputs;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (words[i].path != NULL && words[i].option != NULL)
@@ -168,10 +149,9 @@ static rer_status name_labels(rer_dataset *data, const rer_files *files, rer_err
         const char *labels = data->has_folder_labels ? files->features : files->labels;
         return labels != NULL ? rer_copy_text(&data->labels.source, labels, error) : RER_OK;
     }
-    rer_status status = rer_allocate(&data->labels.source, size, 1, "the name of the labels", error);
-    if (status == RER_OK)
-        (void)snprintf(data->labels.source, (size_t)size, "%s:%s", files->features, column);
-    return status;
+    RER_TRY(rer_allocate(&data->labels.source, size, 1, "the name of the labels", error));
+    (void)snprintf(data->labels.source, (size_t)size, "%s:%s", files->features, column);
+    return RER_OK;
 }
 
 /* t.csv t.csv:COLUMN is t.csv --label-column COLUMN: the labels are no feature. */
@@ -198,44 +178,39 @@ static rer_status open_all(rer_dataset *data, const rer_files *given, const rer_
         1)
         return rer_fail(error, RER_BAD_USAGE,
                         "standard input (-) can be read only once; give one of the files by name");
-    rer_status status = rer_class_texts_check(files, error);
-    if (status == RER_OK)
-        status = rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
-                 : files->model != NULL              ? rer_dataset_open_text_rows(data, files, options, error)
-                                                     : open_features(data, files, error);
-    if (status == RER_OK)
-        status = rer_dataset_describe(data, options, error);
-    if (status == RER_OK && files->labels != NULL)
-        status = open_row_values(&data->labels, data, files->labels, files->label_column, "labels", files, error);
-    if (status == RER_OK && data->labels.codes != NULL)
-        status = name_labels(data, files, error);
-    if (status == RER_OK && files->class_names != NULL && data->labels.codes == NULL)
-        status = rer_fail(error, RER_BAD_USAGE, "%s: class names need labels", files->class_names);
-    if (status == RER_OK && files->class_names != NULL)
-        status = rer_labels_rename(&data->labels, files->class_names, error);
-    if (status == RER_OK && files->ids != NULL)
-        status = open_ids(data, files, error);
-    if (status == RER_OK && files->subsets != NULL)
-        status = open_row_values(&data->subsets, data, files->subsets, NULL, "subsets", files, error);
+    RER_TRY(rer_class_texts_check(files, error));
+    RER_TRY(rer_path_is_folder(files->features) ? rer_dataset_open_photos(data, files, options, error)
+            : files->model != NULL              ? rer_dataset_open_text_rows(data, files, options, error)
+                                                : open_features(data, files, error));
+    RER_TRY(rer_dataset_describe(data, options, error));
+    if (files->labels != NULL)
+        RER_TRY(open_row_values(&data->labels, data, files->labels, files->label_column, "labels", files, error));
+    if (data->labels.codes != NULL)
+        RER_TRY(name_labels(data, files, error));
+    if (files->class_names != NULL && data->labels.codes == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: class names need labels", files->class_names);
+    if (files->class_names != NULL)
+        RER_TRY(rer_labels_rename(&data->labels, files->class_names, error));
+    if (files->ids != NULL)
+        RER_TRY(open_ids(data, files, error));
+    if (files->subsets != NULL)
+        RER_TRY(open_row_values(&data->subsets, data, files->subsets, NULL, "subsets", files, error));
     data->group_duplicates = files->groups != NULL && strcmp(files->groups, "duplicates") == 0;
-    if (status == RER_OK && files->groups != NULL && !data->group_duplicates)
-        status = open_row_values(&data->groups, data, files->groups, NULL, "groups", files, error);
-    if (status == RER_OK && files->pred_probs != NULL)
-        status = rer_array_open(&data->pred_probs, files->pred_probs, error);
-    if (status == RER_OK && files->class_embeddings != NULL)
-        status = rer_class_embeddings_open(data, files->class_embeddings, error);
-    else if (status == RER_OK &&
-             (files->classes != NULL || (files->model != NULL && options->detector == RER_DETECT_ZEROSHOT)))
-        status = rer_class_texts_take(data, files, options, error);
-    if (status == RER_OK && files->images != NULL)
-        status = rer_dataset_open_images(data, files->images, error);
-    if (status == RER_OK && files->texts != NULL)
-        status = rer_dataset_open_texts(data, files->texts, error);
-    if (status == RER_OK)
-        status = name_inputs(data, &named, error);
-    if (status == RER_OK)
-        status = rer_inputs_text(&data->opened, &named, error);
-    return status == RER_OK ? rer_dataset_check(data, error) : status;
+    if (files->groups != NULL && !data->group_duplicates)
+        RER_TRY(open_row_values(&data->groups, data, files->groups, NULL, "groups", files, error));
+    if (files->pred_probs != NULL)
+        RER_TRY(rer_array_open(&data->pred_probs, files->pred_probs, error));
+    if (files->class_embeddings != NULL)
+        RER_TRY(rer_class_embeddings_open(data, files->class_embeddings, error));
+    else if (files->classes != NULL || (files->model != NULL && options->detector == RER_DETECT_ZEROSHOT))
+        RER_TRY(rer_class_texts_take(data, files, options, error));
+    if (files->images != NULL)
+        RER_TRY(rer_dataset_open_images(data, files->images, error));
+    if (files->texts != NULL)
+        RER_TRY(rer_dataset_open_texts(data, files->texts, error));
+    RER_TRY(name_inputs(data, &named, error));
+    RER_TRY(rer_inputs_text(&data->opened, &named, error));
+    return rer_dataset_check(data, error);
 }
 
 rer_status rer_dataset_open(rer_dataset **data, const rer_files *given_files, const rer_options *given,
@@ -247,12 +222,9 @@ rer_status rer_dataset_open(rer_dataset **data, const rer_files *given_files, co
     double start = rer_now();
     rer_error_clear(error);
     rer_status status = rer_struct_take(&files, sizeof files, given_files, "rer_files", error);
-    if (status == RER_OK)
-        status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_allocate(&opened, 1, sizeof *opened, "a data set", error);
-    if (status == RER_OK)
-        status = open_all(opened, &files, &options, error);
+    RER_THEN(status, rer_options_take(&options, given, error));
+    RER_THEN(status, rer_allocate(&opened, 1, sizeof *opened, "a data set", error));
+    RER_THEN(status, open_all(opened, &files, &options, error));
     if (status != RER_OK) {
         rer_dataset_free(opened);
         return status;

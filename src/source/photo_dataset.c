@@ -43,20 +43,17 @@ static rer_status gather_row(gathering *g, const rer_made_rows *rows, int64_t i,
     const char *failure = rows->failures[i].message;
     if (rows->failures[i].status != RER_OK)
         return rer_texts_add(&g->skipped, failure, (int64_t)strlen(failure), error);
-    rer_status status = rer_spool_write(&g->spool, rows->rows + i * g->row_bytes, g->row_bytes, error);
-    if (status == RER_OK)
-        status = add(&g->paths, &g->photos->paths, rows->first + i, error);
-    if (status == RER_OK)
-        status = add(&g->ids, &g->photos->ids, rows->first + i, error);
-    return status == RER_OK ? add(&g->classes, &g->photos->classes, rows->first + i, error) : status;
+    RER_TRY(rer_spool_write(&g->spool, rows->rows + i * g->row_bytes, g->row_bytes, error));
+    RER_TRY(add(&g->paths, &g->photos->paths, rows->first + i, error));
+    RER_TRY(add(&g->ids, &g->photos->ids, rows->first + i, error));
+    return add(&g->classes, &g->photos->classes, rows->first + i, error);
 }
 
 static rer_status gather(void *context, const rer_made_rows *rows, rer_error *error)
 {
-    rer_status status = RER_OK;
-    for (int64_t i = 0; i < rows->count && status == RER_OK; i++)
-        status = gather_row(context, rows, i, error);
-    return status;
+    for (int64_t i = 0; i < rows->count; i++)
+        RER_TRY(gather_row(context, rows, i, error));
+    return RER_OK;
 }
 
 static rer_status make_array(rer_array *array, gathering *g, const char *name, rer_error *error)
@@ -64,7 +61,7 @@ static rer_status make_array(rer_array *array, gathering *g, const char *name, r
     int64_t N = g->paths.texts.count;
     rer_array form = {.dtype = RER_U8, .item_size = 1, .rank = 4, .fd = -1, .shape = {N, SIDE, SIDE, 3}};
     if (g->encoder != NULL)
-        form = rer_float_rows(N, rer_encoder_columns(g->encoder));
+        form = rer_float_rows(NULL, N, rer_encoder_columns(g->encoder));
     return rer_array_from_spool(array, &form, &g->spool, name, error);
 }
 
@@ -80,12 +77,10 @@ static rer_status take(rer_dataset *data, gathering *g, const rer_files *files, 
     if (g->paths.texts.count == 0)
         return rer_fail(error, RER_BAD_INPUT, "%s: none of its %lld pictures can be read; the first: %s",
                         files->features, (long long)g->photos->paths.count, rer_text(&g->skipped.texts, 0));
-    rer_status status = make_array(&data->features, g, files->features, error);
+    RER_TRY(make_array(&data->features, g, files->features, error));
     data->has_folder_labels = files->labels == NULL && g->photos->has_classes;
-    if (status == RER_OK && data->has_folder_labels)
-        status = rer_labels_from_texts(&data->labels, &g->classes.texts, error);
-    if (status != RER_OK)
-        return status;
+    if (data->has_folder_labels)
+        RER_TRY(rer_labels_from_texts(&data->labels, &g->classes.texts, error));
     if (files->ids == NULL)
         move(&data->ids, &g->ids);
     if (files->images == NULL)
@@ -132,8 +127,8 @@ static rer_status read_photos(gathering *g, const rer_photos *photos, const rer_
     rer_describer describer = g->encoder != NULL ? by_model(g->encoder) : small_pictures(&recipe);
     g->row_bytes = describer.row_bytes;
     rer_status status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = rer_photos_read(photos, 0, &describer, options->strict || needs_all(files), gather, g, pool, error);
+    RER_THEN(status,
+             rer_photos_read(photos, 0, &describer, options->strict || needs_all(files), gather, g, pool, error));
     rer_pool_close(pool);
     return status;
 }
@@ -207,12 +202,9 @@ rer_status rer_dataset_open_photos(rer_dataset *data, const rer_files *files, co
     rer_status status = rer_photos_list(&photos, files->features, error);
     if (status == RER_OK && is_table(files->labels))
         status = check_table(&photos, files->labels, error);
-    if (status == RER_OK)
-        status = open_encoder(&g.encoder, files, options, error);
-    if (status == RER_OK)
-        status = read_photos(&g, &photos, files, options, error);
-    if (status == RER_OK)
-        status = take(data, &g, files, error);
+    RER_THEN(status, open_encoder(&g.encoder, files, options, error));
+    RER_THEN(status, read_photos(&g, &photos, files, options, error));
+    RER_THEN(status, take(data, &g, files, error));
     rer_encoder_free(g.encoder);
     rer_spool_drop(&g.spool);
     rer_texts_free(&g.paths.texts);

@@ -115,11 +115,9 @@ static rer_status add_name(rer_texts_builder *texts, const char *name, int64_t l
     char *shown = NULL;
     if (rer_is_utf8(name, length))
         return rer_texts_add(texts, name, length, error);
-    rer_status status = rer_allocate(&shown, 4 * length + 8, 1, "a name", error);
-    if (status == RER_OK) {
-        (void)rer_quote(shown, 4 * length + 8, name, length);
-        status = rer_texts_add(texts, shown, (int64_t)strlen(shown), error);
-    }
+    RER_TRY(rer_allocate(&shown, 4 * length + 8, 1, "a name", error));
+    (void)rer_quote(shown, 4 * length + 8, name, length);
+    rer_status status = rer_texts_add(texts, shown, (int64_t)strlen(shown), error);
     free(shown);
     return status;
 }
@@ -134,8 +132,7 @@ static rer_status name_rows(rer_photos *photos, int64_t skip, rer_error *error)
         const char *slash = strchr(id, '/');
         photos->has_classes |= slash != NULL;
         status = add_name(&ids, id, (int64_t)strlen(id), error);
-        if (status == RER_OK)
-            status = add_name(&classes, id, slash != NULL ? slash - id : 0, error);
+        RER_THEN(status, add_name(&classes, id, slash != NULL ? slash - id : 0, error));
     }
     photos->ids = ids.texts;
     photos->classes = classes.texts;
@@ -152,8 +149,7 @@ rer_status rer_photos_list(rer_photos *photos, const char *folder, rer_error *er
                           "%s: has no pictures (.jpg, .png, .webp) in it; a folder is taken for pictures, best with a "
                           "sub-folder for each class",
                           folder);
-    if (status == RER_OK)
-        status = name_rows(&listed, length + (length > 0 && folder[length - 1] != '/'), error);
+    RER_THEN(status, name_rows(&listed, length + (length > 0 && folder[length - 1] != '/'), error));
     if (status == RER_OK)
         *photos = listed;
     else

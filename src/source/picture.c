@@ -106,17 +106,17 @@ static rer_status read_jpeg(struct jpeg_decompress_struct *info, rer_picture *pi
     info->out_color_space = is_cmyk ? JCS_CMYK : info->jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
     (void)jpeg_start_decompress(info);
     int64_t width = info->output_width, channels = is_cmyk ? 3 : info->output_components;
-    rer_status status = make_pixels(picture, info->output_height, width, channels, name, error);
-    if (status == RER_OK && is_cmyk)
-        status = rer_allocate(line, width, 4, "a line of a picture", error);
-    while (status == RER_OK && info->output_scanline < info->output_height) {
+    RER_TRY(make_pixels(picture, info->output_height, width, channels, name, error));
+    if (is_cmyk)
+        RER_TRY(rer_allocate(line, width, 4, "a line of a picture", error));
+    while (info->output_scanline < info->output_height) {
         uint8_t *out = picture->pixels + (int64_t)info->output_scanline * width * channels;
         JSAMPROW row = is_cmyk ? *line : out;
         (void)jpeg_read_scanlines(info, &row, 1);
         if (is_cmyk)
             cmyk_to_rgb(out, *line, width, info->saw_Adobe_marker != 0);
     }
-    return status;
+    return RER_OK;
 }
 
 static rer_status decode_jpeg(rer_picture *picture, const uint8_t *bytes, int64_t size, int64_t side, const char *name,
@@ -185,9 +185,7 @@ static rer_status decode_webp(rer_picture *picture, const uint8_t *bytes, int64_
     if (WebPGetFeatures(bytes, (size_t)size, &found) != VP8_STATUS_OK)
         return rer_fail(error, RER_BAD_INPUT, "%s: is no WebP picture that can be read", name);
     int64_t channels = found.has_alpha ? 4 : 3;
-    rer_status status = make_pixels(&made, found.height, found.width, channels, name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(make_pixels(&made, found.height, found.width, channels, name, error));
     size_t room = (size_t)(made.height * made.width * channels);
     int stride = (int)(made.width * channels);
     bool done = (found.has_alpha ? WebPDecodeRGBAInto(bytes, (size_t)size, made.pixels, room, stride)
@@ -220,8 +218,7 @@ rer_status rer_picture_decode(rer_picture *picture, const uint8_t *bytes, int64_
 {
     rer_picture made = {0};
     rer_status status = decode(&made, bytes, size, side, name, error);
-    if (status == RER_OK)
-        status = rer_picture_turn(&made, rer_exif_orientation(bytes, size), error);
+    RER_THEN(status, rer_picture_turn(&made, rer_exif_orientation(bytes, size), error));
     if (status == RER_OK)
         *picture = made;
     else
@@ -234,12 +231,9 @@ rer_status rer_picture_read(rer_picture *picture, const char *path, int64_t side
     rer_bytes file = RER_NO_BYTES;
     uint8_t *bytes = NULL;
     rer_status status = rer_bytes_open_plain(&file, path, FILE_MAX, error);
-    if (status == RER_OK)
-        status = rer_allocate(&bytes, file.size, 1, "a picture file", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(&file, 0, file.size, bytes, path, error);
-    if (status == RER_OK)
-        status = rer_picture_decode(picture, bytes, file.size, side, path, error);
+    RER_THEN(status, rer_allocate(&bytes, file.size, 1, "a picture file", error));
+    RER_THEN(status, rer_bytes_read(&file, 0, file.size, bytes, path, error));
+    RER_THEN(status, rer_picture_decode(picture, bytes, file.size, side, path, error));
     free(bytes);
     rer_bytes_close(&file);
     return status;

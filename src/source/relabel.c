@@ -1,6 +1,7 @@
 /* The same data set with other labels, or with its features in memory. Both lean on the data set that they
  * come from. */
 #include "source/dataset.h"
+#include "source/formats.h"
 #include "source/texts.h"
 
 const int32_t *rer_dataset_labels(const rer_dataset *data)
@@ -12,9 +13,9 @@ static rer_status copy_labels(rer_labels *copy, const rer_labels *labels, rer_er
 {
     rer_labels made = {.N = labels->N, .C = labels->C};
     rer_texts_builder names = {0};
-    rer_status status = rer_allocate(&made.codes, labels->N, sizeof *made.codes, "labels", error);
-    if (status == RER_OK)
-        memcpy(made.codes, labels->codes, (size_t)labels->N * sizeof *made.codes);
+    RER_TRY(rer_allocate(&made.codes, labels->N, sizeof *made.codes, "labels", error));
+    memcpy(made.codes, labels->codes, (size_t)labels->N * sizeof *made.codes);
+    rer_status status = RER_OK;
     for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
         status =
             rer_texts_add(&names, rer_text(&labels->names, c), (int64_t)strlen(rer_text(&labels->names, c)), error);
@@ -34,19 +35,16 @@ static rer_status copy_class_embeddings(rer_dataset *made, const rer_dataset *da
     int64_t bytes = data->D * (int64_t)sizeof(float);
     if (from == NULL)
         return RER_OK;
-    rer_status status = rer_allocate(&made->class_embeddings, data->embedded_classes, bytes, "class embeddings", error);
-    if (status == RER_OK)
-        memcpy(made->class_embeddings, from, (size_t)data->embedded_classes * (size_t)bytes);
-    return status;
+    RER_TRY(rer_allocate(&made->class_embeddings, data->embedded_classes, bytes, "class embeddings", error));
+    memcpy(made->class_embeddings, from, (size_t)data->embedded_classes * (size_t)bytes);
+    return RER_OK;
 }
 
 /* A data set with the features of another and a copy of its labels, without ids, groups, pictures and texts. */
 static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_error *error)
 {
     rer_dataset *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "a data set", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "a data set", error));
     *made = *data;
     made->borrows_features = true;
     made->pred_probs = (rer_array){.fd = -1}; /* of other labels */
@@ -61,10 +59,10 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->inputs = made->opened = NULL;
     made->origin = NULL;
     made->class_embeddings = NULL;
+    rer_status status = RER_OK;
     if (data->labels.codes != NULL)
         status = copy_labels(&made->labels, &data->labels, error);
-    if (status == RER_OK)
-        status = copy_class_embeddings(made, data, error);
+    RER_THEN(status, copy_class_embeddings(made, data, error));
     if (status != RER_OK) {
         rer_labels_free(&made->labels);
         free(made);
@@ -122,20 +120,16 @@ rer_status rer_dataset_relabel(rer_dataset **other, const rer_dataset *data, con
 {
     rer_dataset *made = NULL;
     rer_error_clear(error);
-    rer_status status = rer_dataset_check(data, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_check(data, error));
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to replace", data->features.name);
     for (int64_t row = 0; row < data->N; row++)
         if (codes[row] < -1 || codes[row] >= data->labels.C)
             return rer_fail(error, RER_BAD_USAGE, "row %lld: class %d is not in 0..%d, nor -1 for none", (long long)row,
                             codes[row], data->labels.C - 1);
-    status = lean_on(&made, data, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(lean_on(&made, data, error));
     memcpy(made->labels.codes, codes, (size_t)data->N * sizeof *codes);
-    status = drop_empty_classes(made, error);
+    rer_status status = drop_empty_classes(made, error);
     if (status != RER_OK) {
         rer_dataset_free(made);
         return status;
@@ -183,27 +177,18 @@ rer_status rer_dataset_load(rer_dataset **loaded, const rer_dataset *data, rer_p
         .work = load_block,
         .context = &pass,
     };
-    if (status == RER_OK)
-        status = rer_pool_run(pool, &job, error);
-    if (status == RER_OK)
-        status = lean_on(&made, data, error);
+    RER_THEN(status, rer_pool_run(pool, &job, error));
+    RER_THEN(status, lean_on(&made, data, error));
     char *name = NULL;
-    if (status == RER_OK)
-        status = rer_copy_text(&name, data->features.name, error);
+    RER_THEN(status, rer_copy_text(&name, data->features.name, error));
     if (status != RER_OK) {
         rer_dataset_free(made);
         free(pass.x);
         return status;
     }
-    made->features = (rer_array){.name = name,
-                                 .dtype = RER_F32,
-                                 .item_size = sizeof(float),
-                                 .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
-                                 .rank = 2,
-                                 .shape = {data->N, data->D},
-                                 .data = (const unsigned char *)pass.x,
-                                 .owned = (unsigned char *)pass.x,
-                                 .fd = -1};
+    made->features = rer_float_rows(pass.x, data->N, data->D);
+    made->features.name = name;
+    made->features.owned = (unsigned char *)pass.x;
     made->borrows_features = false;
     made->hog = false;
     memset(made->picture, 0, sizeof made->picture);

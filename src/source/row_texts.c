@@ -24,12 +24,11 @@ bool rer_row_texts_are_there(const rer_row_texts *texts)
 static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error *error)
 {
     char first = 0;
-    rer_status status = RER_OK;
     if (input->bytes.size > 0)
-        status = rer_bytes_read(&input->bytes, 0, 1, &first, input->name, error);
+        RER_TRY(rer_bytes_read(&input->bytes, 0, 1, &first, input->name, error));
     *is_json = first == '{' || rer_path_ends(input->file, ".jsonl") || rer_path_ends(input->file, ".jsonl.gz") ||
                rer_path_ends(input->file, ".ndjson");
-    return status;
+    return RER_OK;
 }
 
 /* ---- the first pass: how many rows, which column ---------------------------------------------- */
@@ -108,9 +107,9 @@ static rer_status survey_all(rer_row_texts *texts, int64_t N, rer_error *error)
 static rer_status split_path(char **file, char **field, const char *path, rer_error *error)
 {
     struct stat found;
-    rer_status status = rer_copy_text(file, path, error);
-    if (status != RER_OK || stat(path, &found) == 0)
-        return status;
+    RER_TRY(rer_copy_text(file, path, error));
+    if (stat(path, &found) == 0)
+        return RER_OK;
     char *colon = strrchr(*file, ':');
     if (colon == NULL)
         return RER_OK;
@@ -125,15 +124,15 @@ static rer_status split_path(char **file, char **field, const char *path, rer_er
 static rer_status prepare(rer_row_texts *texts, int64_t N, rer_error *error)
 {
     if (texts->input.format == RER_TEXT) {
-        rer_status status = is_json_lines(&texts->is_json, &texts->input, error);
-        return status == RER_OK ? survey_all(texts, N, error) : status;
+        RER_TRY(is_json_lines(&texts->is_json, &texts->input, error));
+        return survey_all(texts, N, error);
     }
-    rer_status status = rer_input_texts(&texts->kept, &texts->input, NULL, N, error);
+    RER_TRY(rer_input_texts(&texts->kept, &texts->input, NULL, N, error));
     texts->rows = texts->kept.count;
-    if (status == RER_OK && N != RER_ANY_ROWS && texts->kept.count != N)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
-                          texts->input.name, (long long)texts->kept.count, (long long)N);
-    return status;
+    if (N != RER_ANY_ROWS && texts->kept.count != N)
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
+                        texts->input.name, (long long)texts->kept.count, (long long)N);
+    return RER_OK;
 }
 
 rer_status rer_row_texts_open(rer_row_texts *texts, const char *path, int64_t N, rer_error *error)
@@ -150,8 +149,7 @@ rer_status rer_row_texts_open(rer_row_texts *texts, const char *path, int64_t N,
     } else if (status == RER_OK) {
         status = rer_input_open(&opened.input, path, error);
     }
-    if (status == RER_OK)
-        status = prepare(&opened, N, error);
+    RER_THEN(status, prepare(&opened, N, error));
     free(file);
     if (status == RER_OK)
         *texts = opened;
@@ -273,14 +271,11 @@ rer_status rer_row_texts_all(rer_texts *texts, const char *path, rer_error *erro
     rer_texts read = {0};
     int64_t *rows = NULL;
     rer_status status = rer_row_texts_open(&opened, path, RER_ANY_ROWS, error);
-    if (status == RER_OK)
-        status = rer_allocate(&rows, opened.rows, sizeof *rows, "numbers of rows", error);
+    RER_THEN(status, rer_allocate(&rows, opened.rows, sizeof *rows, "numbers of rows", error));
     for (int64_t i = 0; status == RER_OK && i < opened.rows; i++)
         rows[i] = i;
-    if (status == RER_OK)
-        status = rer_row_texts_read(&read, &opened, rows, opened.rows, error);
-    if (status == RER_OK)
-        status = check_texts(&read, path, error);
+    RER_THEN(status, rer_row_texts_read(&read, &opened, rows, opened.rows, error));
+    RER_THEN(status, check_texts(&read, path, error));
     if (status == RER_OK)
         *texts = read;
     else

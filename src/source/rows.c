@@ -90,36 +90,33 @@ static rer_status read_rows(const rer_dataset *data, int64_t first, int64_t coun
     int64_t rows = align(count * rer_array_row_bytes(array));
     const unsigned char *pictures = scratch;
     unsigned char *transposed = (unsigned char *)scratch + rows;
-    rer_status status = RER_OK;
     if (array->data != NULL && !array->fortran && first >= 0 && count >= 0 && first <= data->N - count)
         pictures = array->data + first * rer_array_row_bytes(array); /* in memory as they are needed */
     else
-        status = rer_array_raw_rows(array, first, count, scratch, transposed, error);
-    if (status == RER_OK)
-        rer_hog_describe(&data->plan, pictures, count, out, transposed + rows);
-    return status;
+        RER_TRY(rer_array_raw_rows(array, first, count, scratch, transposed, error));
+    rer_hog_describe(&data->plan, pictures, count, out, transposed + rows);
+    return RER_OK;
 }
 
 rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
                                  rer_error *error)
 {
-    rer_status status = read_rows(data, first, count, out, scratch, error);
-    if (status == RER_OK && data->units != NULL)
+    RER_TRY(read_rows(data, first, count, out, scratch, error));
+    if (data->units != NULL)
         to_units(data->units, out, count);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_dataset_rows_pick(const rer_dataset *data, const int64_t *row, int64_t count, float *out, void *scratch,
                                  rer_error *error)
 {
-    rer_status status = RER_OK;
-    if (data->features.on_card != NULL) {
-        status = rer_array_fetch_rows(&data->features, row, count, out, error);
-        if (status == RER_OK && data->units != NULL)
-            to_units(data->units, out, count);
-        return status;
+    if (data->features.on_card == NULL) {
+        for (int64_t i = 0; i < count; i++)
+            RER_TRY(rer_dataset_rows_read(data, row[i], 1, out + i * data->D, scratch, error));
+        return RER_OK;
     }
-    for (int64_t i = 0; status == RER_OK && i < count; i++)
-        status = rer_dataset_rows_read(data, row[i], 1, out + i * data->D, scratch, error);
-    return status;
+    RER_TRY(rer_array_fetch_rows(&data->features, row, count, out, error));
+    if (data->units != NULL)
+        to_units(data->units, out, count);
+    return RER_OK;
 }

@@ -101,9 +101,7 @@ rer_status rer_spool_write(rer_spool *spool, const void *data, int64_t count, re
         if (spool->used == RER_SPOOL_MAX && flush(spool, error) != RER_OK)
             return RER_SYSTEM;
         int64_t step = rer_min(count, RER_SPOOL_MAX - spool->used);
-        rer_status status = rer_grow(&spool->buffer, &spool->capacity, spool->used + step, 1, "decoded data", error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_grow(&spool->buffer, &spool->capacity, spool->used + step, 1, "decoded data", error));
         memcpy(spool->buffer + spool->used, data, (size_t)step);
         spool->used += step;
         data = (const char *)data + step;
@@ -122,9 +120,7 @@ rer_status rer_spool_finish(rer_spool *spool, rer_bytes *bytes, rer_error *error
         *spool = RER_EMPTY_SPOOL;
         return RER_OK;
     }
-    rer_status status = flush(spool, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(flush(spool, error));
     *bytes = (rer_bytes){.fd = spool->fd, .size = spool->written};
     spool->fd = -1;
     rer_spool_drop(spool);
@@ -150,8 +146,7 @@ static rer_status spool_stream(rer_bytes *bytes, int fd, const char *name, rer_e
         else
             status = rer_spool_write(&spool, chunk, got, error);
     }
-    if (status == RER_OK)
-        status = rer_spool_finish(&spool, bytes, error);
+    RER_THEN(status, rer_spool_finish(&spool, bytes, error));
     rer_spool_drop(&spool);
     free(chunk);
     return status;
@@ -182,8 +177,7 @@ static rer_status open_file(rer_bytes *bytes, const char *path, int64_t most, re
         *bytes = (rer_bytes){.fd = fd, .size = info.st_size};
         return RER_OK;
     }
-    if (status == RER_OK)
-        status = spool_stream(bytes, fd, path, error);
+    RER_THEN(status, spool_stream(bytes, fd, path, error));
     (void)close(fd);
     return status;
 }
@@ -236,14 +230,12 @@ static rer_status gunzip(rer_bytes *bytes, const char *name, int64_t most, rer_e
         status = rer_bytes_read(bytes, at, count, chunk, name, error);
         stream.next_in = chunk;
         stream.avail_in = (uInt)count;
-        if (status == RER_OK)
-            status = inflate_chunk(&stream, chunk + CHUNK, &spool, &ended, most, name, error);
+        RER_THEN(status, inflate_chunk(&stream, chunk + CHUNK, &spool, &ended, most, name, error));
     }
     if (status == RER_OK && !ended)
         status = rer_fail(error, RER_BAD_INPUT, "%s: truncated: its gzip data stop after %lld bytes", name,
                           (long long)bytes->size);
-    if (status == RER_OK)
-        status = rer_spool_finish(&spool, &plain, error);
+    RER_THEN(status, rer_spool_finish(&spool, &plain, error));
     if (status == RER_OK) {
         rer_bytes_close(bytes);
         *bytes = plain;

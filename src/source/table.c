@@ -88,22 +88,22 @@ static rer_status unknown_column(const table *t, const char *name, const char *w
 static rer_status choose_features(table *t, rer_error *error)
 {
     rer_room rooms[] = {RER_ROOM(t->row, t->columns), RER_ROOM(t->is_feature, t->columns)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a row of the table", error);
-    for (int64_t c = 0; status == RER_OK && c < t->columns; c++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a row of the table", error));
+    for (int64_t c = 0; c < t->columns; c++)
         t->is_feature[c] = c != t->label;
-    for (const char *const *name = t->left_out; status == RER_OK && name != NULL && *name != NULL; name++) {
+    for (const char *const *name = t->left_out; name != NULL && *name != NULL; name++) {
         int64_t named = t->has_header ? find_name(t, *name) : -1,
                 column = named >= 0 ? named : rer_column_number(*name, t->columns);
         if (column < 0)
             return unknown_column(t, *name, "", error);
         t->is_feature[column] = false;
     }
-    for (int64_t c = 0; status == RER_OK && c < t->columns; c++)
+    for (int64_t c = 0; c < t->columns; c++)
         t->features += t->is_feature[c];
     const char *named = t->label >= 0 ? t->label_column : t->left_out != NULL ? *t->left_out : "";
-    if (status == RER_OK && t->features == 0)
+    if (t->features == 0)
         return rer_fail(error, RER_BAD_INPUT, "%s: has no column of features besides '%s'", t->input->name, named);
-    return status;
+    return RER_OK;
 }
 
 /* Decides on header and label column once the first row is complete. */
@@ -121,10 +121,9 @@ static rer_status decide(table *t, rer_error *error)
         if (t->label < 0)
             return unknown_column(t, t->label_column, " for the labels", error);
     }
-    rer_status status = choose_features(t, error);
-    if (status == RER_OK)
-        t->counts_rows = t->has_header && t->columns > 1 && t->is_feature[0] && rer_text(&t->first.texts, 0)[0] == 0;
-    return status;
+    RER_TRY(choose_features(t, error));
+    t->counts_rows = t->has_header && t->columns > 1 && t->is_feature[0] && rer_text(&t->first.texts, 0)[0] == 0;
+    return RER_OK;
 }
 
 /* ---- the other rows ---------------------------------------------------------------------- */
@@ -181,14 +180,14 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
     table *t = context;
     if (t->decided)
         return end_row(t, error);
-    rer_status status = decide(t, error);
-    if (status != RER_OK || t->has_header)
-        return status;
-    for (int64_t c = 0; c < t->columns && status == RER_OK; c++) {
+    RER_TRY(decide(t, error));
+    if (t->has_header)
+        return RER_OK;
+    for (int64_t c = 0; c < t->columns; c++) {
         const char *text = rer_text(&t->first.texts, c);
-        status = take_cell(t, line, c, text, (int64_t)strlen(text), error);
+        RER_TRY(take_cell(t, line, c, text, (int64_t)strlen(text), error));
     }
-    return status == RER_OK ? end_row(t, error) : status;
+    return end_row(t, error);
 }
 
 static rer_status on_part(void *context, double done, rer_error *error)
@@ -206,14 +205,12 @@ static rer_status read_in_c_locale(table *t, rer_error *error)
 {
     rer_csv_handler handler = {.cell = on_cell, .row = on_row, .part = on_part, .context = t};
     char delimiter = ',';
-    rer_status status = rer_csv_numbers_delimiter(t->input, &delimiter, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_csv_numbers_delimiter(t->input, &delimiter, error));
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c_locale == (locale_t)0)
         return rer_fail(error, RER_SYSTEM, "out of memory: %s needs the C locale", t->input->name);
     locale_t before = uselocale(c_locale);
-    status = rer_csv_read(t->input, delimiter, &handler, NULL, error);
+    rer_status status = rer_csv_read(t->input, delimiter, &handler, NULL, error);
     (void)uselocale(before);
     freelocale(c_locale);
     return status;
@@ -229,25 +226,6 @@ static rer_status check_table(const table *t, rer_error *error)
                         "%s: the first column has no name and counts the rows: an index, not a "
                         "feature; leave it out (pandas: index=False) or give it a name",
                         t->input->name);
-    return RER_OK;
-}
-
-static rer_status make_array(rer_array *array, table *t, rer_error *error)
-{
-    rer_bytes bytes = RER_NO_BYTES;
-    rer_array made = {.dtype = RER_F32, .item_size = sizeof(float), .rank = 2, .fd = -1};
-    made.shape[0] = t->rows;
-    made.shape[1] = t->features;
-    made.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-    rer_status status = rer_copy_text(&made.name, t->input->name, error);
-    if (status == RER_OK)
-        status = rer_spool_finish(&t->numbers, &bytes, error);
-    if (status != RER_OK) {
-        rer_array_close(&made);
-        return status;
-    }
-    rer_array_take(&made, &bytes);
-    *array = made;
     return RER_OK;
 }
 
@@ -278,12 +256,11 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *colum
                .left_out = left_out,
                .numbers = RER_EMPTY_SPOOL};
     rer_status status = read_in_c_locale(&t, error);
-    if (status == RER_OK)
-        status = check_table(&t, error);
+    RER_THEN(status, check_table(&t, error));
     if (status == RER_OK && columns != NULL)
         status = name_columns(columns, &t, error);
-    if (status == RER_OK)
-        status = make_array(array, &t, error);
+    rer_array form = rer_float_rows(NULL, t.rows, t.features);
+    RER_THEN(status, rer_array_from_spool(array, &form, &t.numbers, input->name, error));
     if (status == RER_OK && labels != NULL) {
         *labels = t.labels.texts;
         t.labels.texts = (rer_texts){0};

@@ -30,10 +30,9 @@ static rer_status describe_all(rer_array *array, const rer_texts *texts, const r
         g.row_bytes = rer_encoder_columns(encoder) * (int64_t)sizeof(float);
         status = rer_pool_open(&pool, &threads, error);
     }
-    if (status == RER_OK)
-        status = rer_text_rows_read(texts, 0, encoder, gather, &g, pool, error);
+    RER_THEN(status, rer_text_rows_read(texts, 0, encoder, gather, &g, pool, error));
     if (status == RER_OK) {
-        rer_array form = rer_float_rows(texts->count, rer_encoder_columns(encoder));
+        rer_array form = rer_float_rows(NULL, texts->count, rer_encoder_columns(encoder));
         status = rer_array_from_spool(array, &form, &g.spool, files->features, error);
     }
     rer_pool_close(pool);
@@ -50,8 +49,7 @@ static rer_status read_labels(rer_dataset *data, rer_files *files, rer_error *er
     rer_status status = rer_row_texts_beside(&path, files->features, files->labels, files->label_column, error);
     if (status == RER_OK && path != NULL) {
         status = rer_row_texts_all(&labels, path, error);
-        if (status == RER_OK)
-            status = rer_labels_from_texts(&data->labels, &labels, error);
+        RER_THEN(status, rer_labels_from_texts(&data->labels, &labels, error));
         data->labels.source = path;
         files->labels = files->label_column = NULL;
     }
@@ -63,10 +61,8 @@ rer_status rer_dataset_open_text_rows(rer_dataset *data, rer_files *files, const
 {
     rer_texts texts = {0};
     rer_status status = rer_row_texts_all(&texts, files->features, error);
-    if (status == RER_OK)
-        status = read_labels(data, files, error);
-    if (status == RER_OK)
-        status = describe_all(&data->features, &texts, files, options, error);
+    RER_THEN(status, read_labels(data, files, error));
+    RER_THEN(status, describe_all(&data->features, &texts, files, options, error));
     if (status == RER_OK && files->texts == NULL)
         files->texts = files->features; /* for people to read */
     rer_texts_free(&texts);

@@ -62,10 +62,10 @@ static rer_status describe_batch(const piece *p, const reading *r, int64_t at, i
     int64_t columns = rer_encoder_columns(r->encoder);
     for (int64_t i = 0; i < count; i++)
         p->texts[i] = p->entries[at + i].text;
-    rer_status status = rer_encoder_describe_texts(r->encoder, p->texts, count, p->batch, error);
-    for (int64_t i = 0; i < count && status == RER_OK; i++)
+    RER_TRY(rer_encoder_describe_texts(r->encoder, p->texts, count, p->batch, error));
+    for (int64_t i = 0; i < count; i++)
         memcpy(p->rows + p->entries[at + i].row * columns, p->batch + i * columns, (size_t)columns * sizeof *p->rows);
-    return status == RER_OK ? rer_pool_pulse(r->pool, error) : status;
+    return rer_pool_pulse(r->pool, error);
 }
 
 static rer_status describe_piece(void *context, int64_t item, void *memory, rer_error *error)
@@ -74,11 +74,10 @@ static rer_status describe_piece(void *context, int64_t item, void *memory, rer_
     int64_t batch = rer_encoder_batch(r->encoder), rows = rows_of(r, item);
     rer_scratch scratch = rer_pool_scratch(r->pool, memory);
     piece p = lay_out(&scratch, r);
-    rer_status status = RER_OK;
     sort(&p, r, item);
-    for (int64_t at = 0; at < rows && status == RER_OK; at += batch)
-        status = describe_batch(&p, r, at, rer_min(batch, rows - at), error);
-    return status;
+    for (int64_t at = 0; at < rows; at += batch)
+        RER_TRY(describe_batch(&p, r, at, rer_min(batch, rows - at), error));
+    return RER_OK;
 }
 
 static rer_status hand_on(void *context, int64_t item, void *memory, rer_error *error)

@@ -13,12 +13,9 @@ void rer_texts_free(rer_texts *texts)
 rer_status rer_texts_add(rer_texts_builder *builder, const char *text, int64_t length, rer_error *error)
 {
     rer_texts *texts = &builder->texts;
-    rer_status status = rer_grow(&texts->offset, &builder->capacity, texts->count + 1, sizeof *texts->offset,
-                                 "the places of texts", error);
-    if (status == RER_OK)
-        status = rer_grow(&texts->bytes, &builder->bytes_capacity, builder->used + length + 1, 1, "texts", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_grow(&texts->offset, &builder->capacity, texts->count + 1, sizeof *texts->offset, "the places of texts",
+                     error));
+    RER_TRY(rer_grow(&texts->bytes, &builder->bytes_capacity, builder->used + length + 1, 1, "texts", error));
     texts->offset[texts->count++] = builder->used;
     if (length > 0)
         memcpy(texts->bytes + builder->used, text, (size_t)length);
@@ -117,26 +114,23 @@ rer_status rer_array_integers(const rer_array *array, int64_t first, int64_t cou
                               void *scratch, rer_error *error)
 {
     rer_dtype dtype = array->dtype;
-    rer_status status = RER_OK;
     if (dtype == RER_F16 || dtype == RER_F32) {
         float *values = (float *)scratch + count; /* behind the place for the rows as stored */
-        status = rer_array_rows(array, first, count, values, scratch, error);
-        for (int64_t i = 0; i < count && status == RER_OK; i++)
-            status = whole_number(array, first + i, (double)values[i], &out[i], &missing[i], error);
-        return status;
+        RER_TRY(rer_array_rows(array, first, count, values, scratch, error));
+        for (int64_t i = 0; i < count; i++)
+            RER_TRY(whole_number(array, first + i, (double)values[i], &out[i], &missing[i], error));
+        return RER_OK;
     }
-    status = rer_array_raw_rows(array, first, count, out, scratch, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_array_raw_rows(array, first, count, out, scratch, error));
     memcpy(scratch, out, (size_t)(count * array->item_size));
     memset(missing, 0, (size_t)count * sizeof *missing);
     if (dtype != RER_F64) {
         widen(dtype, scratch, count, out);
         return RER_OK;
     }
-    for (int64_t i = 0; i < count && status == RER_OK; i++)
-        status = whole_number(array, first + i, ((double *)scratch)[i], &out[i], &missing[i], error);
-    return status;
+    for (int64_t i = 0; i < count; i++)
+        RER_TRY(whole_number(array, first + i, ((double *)scratch)[i], &out[i], &missing[i], error));
+    return RER_OK;
 }
 
 static rer_status integers_to_texts(rer_texts_builder *builder, const rer_array *array, rer_error *error)
@@ -230,8 +224,7 @@ rer_status rer_texts_from_array(rer_texts *texts, const rer_array *array, rer_er
     rer_texts_builder builder = {0};
     bool is_text = array->dtype == RER_BYTES || array->dtype == RER_UNICODE;
     rer_status status = rer_array_check_column(array, "text or number", error);
-    if (status == RER_OK)
-        status = is_text ? items_to_texts(&builder, array, error) : integers_to_texts(&builder, array, error);
+    RER_THEN(status, is_text ? items_to_texts(&builder, array, error) : integers_to_texts(&builder, array, error));
     if (status != RER_OK) {
         rer_texts_free(&builder.texts);
         return status;

@@ -8,9 +8,7 @@ static rer_status sort_values(rer_ranked **sorted, int64_t *count, const double 
 {
     rer_ranked *list = NULL;
     int64_t used = 0;
-    rer_status status = rer_allocate(&list, n, sizeof *list, "ranks", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&list, n, sizeof *list, "ranks", error));
     for (int64_t i = 0; i < n; i++)
         if (!isnan(values[i]) && (other == NULL || !isnan(other[i])))
             list[used++] = (rer_ranked){values[i], i};
@@ -33,9 +31,7 @@ static rer_status rank_against(double *ranks, const double *values, const double
 {
     rer_ranked *sorted = NULL;
     int64_t count = 0;
-    rer_status status = sort_values(&sorted, &count, values, other, n, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(sort_values(&sorted, &count, values, other, n, error));
     for (int64_t i = 0; i < n; i++)
         ranks[i] = NAN;
     for (int64_t first = 0, end; first < count; first = end) {
@@ -82,12 +78,9 @@ rer_status rer_spearman(double *rho, const double *a, const double *b, int64_t n
 {
     double *ranks_a = NULL, *ranks_b = NULL;
     rer_status status = rer_allocate(&ranks_a, n, sizeof *ranks_a, "ranks", error);
-    if (status == RER_OK)
-        status = rer_allocate(&ranks_b, n, sizeof *ranks_b, "ranks", error);
-    if (status == RER_OK)
-        status = rank_against(ranks_a, a, b, n, error);
-    if (status == RER_OK)
-        status = rank_against(ranks_b, b, a, n, error);
+    RER_THEN(status, rer_allocate(&ranks_b, n, sizeof *ranks_b, "ranks", error));
+    RER_THEN(status, rank_against(ranks_a, a, b, n, error));
+    RER_THEN(status, rank_against(ranks_b, b, a, n, error));
     if (status == RER_OK)
         *rho = rer_pearson(ranks_a, ranks_b, n);
     RER_FREE_ALL(ranks_a, ranks_b);
@@ -117,8 +110,7 @@ rer_status rer_ndcg(double *ndcg, const double *truth, const double *score, int6
     rer_ranked *by_truth = NULL, *by_score = NULL;
     int64_t count = 0;
     rer_status status = sort_values(&by_truth, &count, truth, score, n, error);
-    if (status == RER_OK)
-        status = sort_values(&by_score, &count, score, truth, n, error);
+    RER_THEN(status, sort_values(&by_score, &count, score, truth, n, error));
     *ndcg = NAN;
     if (status == RER_OK && count > 0) {
         double low = by_truth[0].value, width = by_truth[count - 1].value - low;

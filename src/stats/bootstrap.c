@@ -30,9 +30,7 @@ rer_status rer_bootstrap_mean(rer_interval *interval, const float *values, int64
     *interval = (rer_interval){NAN, NAN};
     if (n < 2)
         return RER_OK;
-    rer_status status = rer_allocate(&means, count, sizeof *means, "resampled means", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&means, count, sizeof *means, "resampled means", error));
     for (int r = 0; r < count; r++)
         means[r] = draw_mean(values, n, seed, key << 16 | (uint64_t)r);
     rer_sort_doubles(means, count);

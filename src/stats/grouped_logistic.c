@@ -136,19 +136,16 @@ rer_status rer_grouped_logistic_fit(rer_grouped_logistic *fit, const double *pro
     const rer_room rooms[] = {RER_ROOM(made.effect, groups), RER_ROOM(made.curvature, groups),
                               RER_ROOM(made.mixed, 2 * groups), RER_ROOM(gradient, 2 + groups),
                               RER_ROOM(step, 2 + groups)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a regression", error);
-    for (int i = 0; status == RER_OK && i < STEPS_MOST && far > 1e-10; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a regression", error));
+    for (int i = 0; i < STEPS_MOST && far > 1e-10; i++) {
         differentiate(&made, gradient, A, &seen);
         invert(&made, A);
         solve(step, &made, gradient);
         far = descend(&made, step, &seen);
     }
     RER_FREE_ALL(gradient, step);
-    if (status == RER_OK)
-        *fit = made;
-    else
-        rer_grouped_logistic_free(&made);
-    return status;
+    *fit = made;
+    return RER_OK;
 }
 
 rer_status rer_grouped_logistic_sum(double *sum, double *spread, const rer_grouped_logistic *fit,
@@ -156,8 +153,8 @@ rer_status rer_grouped_logistic_sum(double *sum, double *spread, const rer_group
 {
     double *slopes = NULL, *back = NULL, total = 0, variance = 0; /* slopes: of the sum in a, b and u */
     const rer_room rooms[] = {RER_ROOM(slopes, 2 + fit->groups), RER_ROOM(back, 2 + fit->groups)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a regression", error);
-    for (int64_t i = 0; status == RER_OK && i < n; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a regression", error));
+    for (int64_t i = 0; i < n; i++) {
         double p = rer_logistic(rer_grouped_logistic_at(fit, promised[i], group[i])), weight = p * (1 - p);
         total += p;
         variance += weight;
@@ -168,14 +165,11 @@ rer_status rer_grouped_logistic_sum(double *sum, double *spread, const rer_group
         else
             variance += square(weight * RER_GROUP_SPREAD); /* a group of its own, as far as is known */
     }
-    if (status == RER_OK)
-        solve(back, fit, slopes);
-    for (int64_t k = 0; status == RER_OK && k < 2 + fit->groups; k++)
+    solve(back, fit, slopes);
+    for (int64_t k = 0; k < 2 + fit->groups; k++)
         variance += slopes[k] * back[k];
-    if (status == RER_OK) {
-        *sum = total;
-        *spread = sqrt(variance);
-    }
+    *sum = total;
+    *spread = sqrt(variance);
     RER_FREE_ALL(slopes, back);
-    return status;
+    return RER_OK;
 }

@@ -151,8 +151,7 @@ rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations
     lockstep table = {.iterations = iterations};
     rer_problem **wanted = NULL;
     rer_status status = rer_allocate(&table.seats, count, sizeof *table.seats, "problems", error);
-    if (status == RER_OK)
-        status = rer_allocate(&wanted, count, sizeof(rer_problem *), "problems", error);
+    RER_THEN(status, rer_allocate(&wanted, count, sizeof(rer_problem *), "problems", error));
     for (int32_t i = 0; status == RER_OK && i < count; i++)
         if (problems[i].n > INT32_MAX - 16)
             status = rer_fail(error, RER_BAD_INPUT, "%lld variables are too many for libLBFGS; at most %d are",
@@ -168,8 +167,7 @@ rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations
         status = status == RER_OK ? answered : status;
         for (int32_t i = 0; i < started; i++) {
             (void)pthread_join(table.seats[i].thread, NULL);
-            if (status == RER_OK)
-                status = judge_outcome(&table.seats[i], error);
+            RER_THEN(status, judge_outcome(&table.seats[i], error));
         }
         (void)pthread_cond_destroy(&table.asked);
         (void)pthread_cond_destroy(&table.answered);

@@ -98,11 +98,9 @@ static rer_status train_task(void *context, int64_t item, void *memory, rer_erro
         status = rer_allocate(&fold_weights, network->parameters, sizeof *w, "a network", error);
         w = fold_weights;
     }
-    if (status == RER_OK)
-        status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error);
-    if (status == RER_OK)
-        status = rer_train(w, NULL, pass->training, x, task.n_fit, rer_fold_key(&task),
-                           rer_run_class_name(run, task.class), run->pool, run->kernels, error);
+    RER_THEN(status, rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error));
+    RER_THEN(status, rer_train(w, NULL, pass->training, x, task.n_fit, rer_fold_key(&task),
+                               rer_run_class_name(run, task.class), run->pool, run->kernels, error));
     if (status == RER_OK && !task.is_model)
         status = score_held(pass, &task, w, x, parts.reading, error);
     RER_FREE_ALL(x, fold_weights);
@@ -115,11 +113,9 @@ static rer_status train_all(rer_autoencoder *state, const rer_normalizer *normal
     rer_fold_plan plan = {0};
     training_pass pass = {run, normalizer, training, &plan, NULL, 0};
     rer_status status = rer_fold_plan_make(&plan, run, error);
-    if (status == RER_OK)
-        status = rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
-                              "the networks", error);
-    if (status == RER_OK)
-        status = rer_train_tiles(&plan, state->weights, training, normalizer, run, &pass.first, error);
+    RER_THEN(status, rer_allocate(&state->weights, run->C, training->network.parameters * (int64_t)sizeof(float),
+                                  "the networks", error));
+    RER_THEN(status, rer_train_tiles(&plan, state->weights, training, normalizer, run, &pass.first, error));
     if (status == RER_OK && pass.first < rer_fold_tasks(&plan)) {
         rer_scratch measure = RER_MEASURE;
         (void)rer_task_lay_out(pass.plan, pass.run, &measure);
@@ -149,13 +145,10 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
     rer_training training = {0};
     rer_autoencoder *state = NULL;
     rer_status status = make_training(&training, run, error);
-    if (status == RER_OK)
-        status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    RER_THEN(status, rer_allocate(&state, 1, sizeof *state, "the model", error));
     model->state = state;
-    if (status == RER_OK)
-        status = rer_class_means(&moments, &model->normalizer, run, error);
-    if (status == RER_OK)
-        status = rer_check_classes(&moments, run, error);
+    RER_THEN(status, rer_class_means(&moments, &model->normalizer, run, error));
+    RER_THEN(status, rer_check_classes(&moments, run, error));
     if (status == RER_OK) {
         state->network = training.network;
         memcpy(model->n, moments.n, (size_t)run->C * sizeof *model->n);
@@ -163,10 +156,8 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
         model->shrinkage = NAN;
         status = train_all(state, &model->normalizer, &training, run, error);
     }
-    if (status == RER_OK)
-        status = rer_row_sample_pick(sample, run, moments.n, rer_row_sample_size(run), error);
-    if (status == RER_OK)
-        status = rer_within_scatter(NULL, sample, &moments, &model->normalizer, run, error);
+    RER_THEN(status, rer_row_sample_pick(sample, run, moments.n, rer_row_sample_size(run), error));
+    RER_THEN(status, rer_within_scatter(NULL, sample, &moments, &model->normalizer, run, error));
     rer_class_moments_free(&moments);
     return status;
 }
@@ -238,10 +229,8 @@ static rer_status load(rer_model *model, rer_tensors *tensors, rer_error *error)
     if (!(components >= 1 && components <= 4096))
         rer_tensors_fail(tensors, "the model has %g latent dimensions; 1 to 4096 are possible", components);
     rer_status status = rer_tensors_status(tensors, error);
-    if (status == RER_OK)
-        status = rer_options_set(&options, "hidden", hidden != NULL ? hidden : "", error);
-    if (status == RER_OK)
-        status = rer_allocate(&state, 1, sizeof *state, "the model", error);
+    RER_THEN(status, rer_options_set(&options, "hidden", hidden != NULL ? hidden : "", error));
+    RER_THEN(status, rer_allocate(&state, 1, sizeof *state, "the model", error));
     model->state = state;
     if (status != RER_OK)
         return status;

@@ -57,13 +57,11 @@ static rer_status prepare_task(void *context, int64_t item, void *memory, rer_er
     rer_status status = rer_allocate_all(rooms, n_held > 0 ? RER_COUNT(rooms) : 1, "the rows of a class", error);
     made->x = x;
     made->held = held;
-    if (status == RER_OK)
-        status = rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error);
+    RER_THEN(status, rer_gather_rows(x, run, pass->normalizer, task.fit, task.n_fit, parts.reading, error));
     if (status == RER_OK && n_held > 0)
         status = rer_gather_rows(held, run, pass->normalizer, task.held, n_held, parts.reading, error);
     made->key = rer_fold_key(&task);
-    if (status == RER_OK)
-        status = rer_edge_draws_make(&draws, pass->training, x, task.n_fit, made->key, run->kernels, error);
+    RER_THEN(status, rer_edge_draws_make(&draws, pass->training, x, task.n_fit, made->key, run->kernels, error));
     made->head = draws.head;
     made->tail = draws.tail;
     made->draws = draws.count;
@@ -127,13 +125,12 @@ static rer_status train_tile(tile_pass *pass, bool *done, rer_error *error)
     rer_device_training training = rer_training_on_device(pass->training);
     rer_device_trainee *some = NULL;
     int32_t count = 0;
-    rer_status status = rer_allocate(&some, pass->count, sizeof *some, "networks", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&some, pass->count, sizeof *some, "networks", error));
     for (int64_t i = 0; i < pass->count; i++)
         if (pass->trainees[i].n > 0)
             some[count++] = pass->trainees[i];
     *done = true;
+    rer_status status = RER_OK;
     if (count > 0)
         status = pass->run->passes->train(&training, some, count, pass->run, done, error);
     count = 0;
@@ -148,10 +145,8 @@ static rer_status run_tile(tile_pass *pass, bool *done, rer_error *error)
 {
     double middle = pass->from + .3 * (pass->to - pass->from);
     rer_status status = rer_allocate(&pass->trainees, pass->count, sizeof *pass->trainees, "networks", error);
-    if (status == RER_OK)
-        status = run_tasks(pass, prepare_task, pass->from, middle, error);
-    if (status == RER_OK)
-        status = train_tile(pass, done, error);
+    RER_THEN(status, run_tasks(pass, prepare_task, pass->from, middle, error));
+    RER_THEN(status, train_tile(pass, done, error));
     if (status == RER_OK && *done)
         status = run_tasks(pass, take_task, middle, pass->to, error);
     free_trainees(pass);
@@ -168,9 +163,7 @@ rer_status rer_train_tiles(rer_fold_plan *plan, float *weights, const rer_traini
         pass.count = tile_count(&pass, most);
         pass.from = .15 + .3 * (double)pass.first / (double)tasks;
         pass.to = .15 + .3 * (double)(pass.first + pass.count) / (double)tasks;
-        rer_status status = run_tile(&pass, &is_done, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(run_tile(&pass, &is_done, error));
         pass.first += is_done ? pass.count : 0;
         most = is_done ? most : pass.count / FEWER; /* no room for so many */
     }

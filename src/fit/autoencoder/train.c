@@ -48,20 +48,18 @@ static rer_status list_draws(rer_edge_draws *draws, const rer_training *training
     int64_t *order = NULL;
     int64_t used = 0, count = graph->draws > 0 ? graph->draws : n;
     rer_room rooms[] = {RER_ROOM(order, count), RER_ROOM(draws->head, count), RER_ROOM(draws->tail, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error);
-    if (status == RER_OK) {
-        permute(order, count, training->seed, RER_RANDOM_EDGES, key);
-        for (int64_t e = 0; e < graph->count; e++)
-            for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
-                draws->head[order[used]] = graph->edges[e].head;
-                draws->tail[order[used]] = graph->edges[e].tail;
-            }
-        for (; used < count; used++)
-            draws->head[order[used]] = draws->tail[order[used]] = (int32_t)used;
-        draws->count = count;
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "draws of edges", error));
+    permute(order, count, training->seed, RER_RANDOM_EDGES, key);
+    for (int64_t e = 0; e < graph->count; e++)
+        for (int32_t i = 0; i < graph->edges[e].count; i++, used++) {
+            draws->head[order[used]] = graph->edges[e].head;
+            draws->tail[order[used]] = graph->edges[e].tail;
+        }
+    for (; used < count; used++)
+        draws->head[order[used]] = draws->tail[order[used]] = (int32_t)used;
+    draws->count = count;
     free(order);
-    return status;
+    return RER_OK;
 }
 
 rer_status rer_edge_draws_make(rer_edge_draws *draws, const rer_training *training, const float *x, int64_t n,
@@ -69,8 +67,7 @@ rer_status rer_edge_draws_make(rer_edge_draws *draws, const rer_training *traini
 {
     rer_graph graph = {0};
     rer_status status = rer_graph_make(&graph, x, n, training->network.width[0], &training->graph, kernels, error);
-    if (status == RER_OK)
-        status = list_draws(draws, training, &graph, n, key, error);
+    RER_THEN(status, list_draws(draws, training, &graph, n, key, error));
     rer_graph_free(&graph);
     return status;
 }
@@ -237,9 +234,7 @@ static rer_status run_reports(trainee *self, rer_trained *trained, const char *n
     int waited = 0;
     int64_t steps = rer_max(1, self->draws.count / self->training->batch / REPORTS);
     for (int report = 0; report < REPORTS && waited < PATIENCE; report++) {
-        rer_status status = run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(run_report(self, trained, report * steps, steps, &mean, name, pool, kernels, error));
         bool gained = mean < best - LEAST_GAIN;
         waited = gained ? 0 : waited + 1;
         best = gained ? mean : best;
@@ -259,8 +254,7 @@ rer_status rer_train(float *w, rer_trained *trained, const rer_training *trainin
     trainee self = {.training = training, .x = x, .key = key, .adam = {.w = w, .decay1 = 1, .decay2 = 1}};
     rer_trained told = {0};
     rer_status status = rer_edge_draws_make(&self.draws, training, x, n, key, kernels, error);
-    if (status == RER_OK)
-        status = allocate_trainee(&self, n, error);
+    RER_THEN(status, allocate_trainee(&self, n, error));
     if (status == RER_OK) {
         set_weights(&self);
         status = run_reports(&self, &told, name, pool, kernels, error);

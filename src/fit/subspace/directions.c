@@ -66,9 +66,7 @@ static rer_status load_residuals(const fit_pass *pass, fit_scratch *parts, int32
     const rer_run *run = pass->run;
     int64_t D = run->D;
     for (int64_t i = 0; i < count; i++) {
-        rer_status status = rer_dataset_rows_read(run->data, rows[i], 1, parts->x, parts->read, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_dataset_rows_read(run->data, rows[i], 1, parts->x, parts->read, error));
         double scale = rer_normalize_row(pass->normalizer, parts->x, D, run->kernels->sum_squares(parts->x, D));
         run->kernels->residual_f64(parts->t + i * D, parts->x, scale, pass->centroid->mean + c * D, D);
     }
@@ -102,9 +100,7 @@ static rer_status fit_gram(const fit_pass *pass, fit_scratch *parts, const rer_f
                            double *squares, rer_error *error)
 {
     int64_t D = pass->run->D, n = task->n_fit;
-    rer_status status = load_residuals(pass, parts, task->class, task->fit, n, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(load_residuals(pass, parts, task->class, task->fit, n, error));
     *squares = add_rows(parts->mean, parts->t, n, D);
     for (int64_t j = 0; j < D; j++)
         parts->mean[j] /= (double)n;
@@ -128,11 +124,8 @@ static rer_status fit_scatter(const fit_pass *pass, fit_scratch *parts, const re
     memset(parts->square, 0, (size_t)(D * D) * sizeof(double));
     for (int64_t first = 0; first < n; first += RER_BLOCK) {
         int64_t count = rer_min(RER_BLOCK, n - first);
-        rer_status status = load_residuals(pass, parts, task->class, task->fit + first, count, error);
-        if (status == RER_OK)
-            status = rer_pool_pulse(pass->run->pool, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(load_residuals(pass, parts, task->class, task->fit + first, count, error));
+        RER_TRY(rer_pool_pulse(pass->run->pool, error));
         *squares += add_rows(parts->mean, parts->t, count, D);
         if (k > 0)
             rer_add_rank_update_f64(parts->square, parts->t, count, D);
@@ -167,15 +160,13 @@ static rer_status fit_rows(const fit_pass *pass, fit_scratch *parts, const rer_f
     int64_t D = pass->run->D, n = task->n_fit, k = rer_min(pass->most, rer_max(0, n - 1));
     const double *u = pass->subspace->reference + task->class * D;
     double squares = 0;
-    rer_status status = RER_OK;
     memset(parts->mean, 0, (size_t)D * sizeof(double));
     if (n > D)
-        status = fit_scatter(pass, parts, task, k, &squares, error);
+        RER_TRY(fit_scatter(pass, parts, task, k, &squares, error));
     else if (n > 0)
-        status = fit_gram(pass, parts, task, k, &squares, error);
-    if (status == RER_OK)
-        clean_basis(pass, parts, k, 1e-20 * (squares + (double)n * pass->run->kernels->dot_f64(u, u, D)));
-    return status;
+        RER_TRY(fit_gram(pass, parts, task, k, &squares, error));
+    clean_basis(pass, parts, k, 1e-20 * (squares + (double)n * pass->run->kernels->dot_f64(u, u, D)));
+    return RER_OK;
 }
 
 /* ---- what becomes of a fit --------------------------------------------------------------- */
@@ -211,9 +202,7 @@ static rer_status score_rows(const fit_pass *pass, fit_scratch *parts, int32_t c
         parts->shift[j] = pass->run->kernels->dot_f64(parts->basis + j * D, parts->mean, D);
     for (int64_t first = 0; first < count; first += RER_BLOCK) {
         int64_t some = rer_min(RER_BLOCK, count - first);
-        rer_status status = load_residuals(pass, parts, c, rows + first, some, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(load_residuals(pass, parts, c, rows + first, some, error));
         if (most > 0)
             rer_multiply_f64(parts->q, most, parts->t, parts->basis, some, most, D);
         for (int64_t i = 0; i < some; i++)
@@ -242,9 +231,7 @@ static rer_status fit_task(void *context, int64_t item, void *memory, rer_error 
     rer_fold_task task = rer_fold_task_of(pass->plan, item, parts.rows);
     if (!task.is_model && (task.n_fit == 0 || task.n_held == 0))
         return RER_OK; /* a row alone in its class has no fit without it */
-    rer_status status = fit_rows(pass, &parts, &task, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(fit_rows(pass, &parts, &task, error));
     if (task.is_model)
         keep_model(pass, &parts, task.class);
     if (!task.is_model)
@@ -272,11 +259,9 @@ rer_status rer_subspace_fit_classes(rer_subspace *subspace, float *own, const in
         .own = own,
     };
     rer_status status = rer_fold_plan_make(&plan, run, error);
-    if (status == RER_OK)
-        status = rer_allocate(&subspace->center, run->C, run->D * (int64_t)sizeof(double), "class means", error);
-    if (status == RER_OK)
-        status = rer_allocate(&subspace->basis, (int64_t)pass.most * run->C,
-                              run->D * (int64_t)rer_subspace_real(subspace)->size, "principal directions", error);
+    RER_THEN(status, rer_allocate(&subspace->center, run->C, run->D * (int64_t)sizeof(double), "class means", error));
+    RER_THEN(status, rer_allocate(&subspace->basis, (int64_t)pass.most * run->C,
+                                  run->D * (int64_t)rer_subspace_real(subspace)->size, "principal directions", error));
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE;
         (void)lay_out(&pass, &measure);

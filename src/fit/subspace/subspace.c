@@ -115,8 +115,7 @@ static rer_status choose_rank(int *place, rer_model *model, const float *all, co
     int64_t rows = sample->count;
     rer_room rooms[] = {RER_ROOM(d2, rows * model->C), RER_ROOM(logs, rows * count), RER_ROOM(scratch, rows)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "errors and likelihoods of sampled rows", error);
-    if (status == RER_OK)
-        status = rer_log_sizes(&log_n, model->n, model->C, error);
+    RER_THEN(status, rer_log_sizes(&log_n, model->n, model->C, error));
     rer_label_problem problem = {.d2 = d2,
                                  .code = sample->code,
                                  .log_n = log_n,
@@ -149,16 +148,14 @@ static rer_status fit_subspaces(rer_model *model, const int32_t *ranks, int coun
     float *all = NULL;
     int best = 0;
     rer_room rooms[] = {RER_ROOM(all, run->N * count), RER_ROOM(subspace->own, run->N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "own-class errors", error);
-    for (int64_t i = 0; status == RER_OK && i < run->N * count; i++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "own-class errors", error));
+    for (int64_t i = 0; i < run->N * count; i++)
         all[i] = NAN;
-    if (status == RER_OK)
-        status = rer_subspace_fit_classes(subspace, all, ranks, count, &model->normalizer, run, error);
+    rer_status status = rer_subspace_fit_classes(subspace, all, ranks, count, &model->normalizer, run, error);
     if (status == RER_OK && count > 1) {
         subspace->rank = ranks[count - 1];
         status = rer_subspace_finish(subspace, error);
-        if (status == RER_OK)
-            status = choose_rank(&best, model, all, ranks, count, sample, run, error);
+        RER_THEN(status, choose_rank(&best, model, all, ranks, count, sample, run, error));
         rer_subspace_clear_tables(subspace);
     }
     if (status == RER_OK) {
@@ -175,12 +172,10 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
     rer_subspace *subspace = NULL;
     int32_t ranks[TRIED] = {0};
     int count = 0;
-    rer_status status = rer_centroid_fit(model, sample, run, NULL, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_centroid_fit(model, sample, run, NULL, error));
     void *metric = model->state;
     model->state = NULL;
-    status = rer_allocate(&subspace, 1, sizeof *subspace, "the model", error);
+    rer_status status = rer_allocate(&subspace, 1, sizeof *subspace, "the model", error);
     if (status != RER_OK) {
         rer_centroid_model_free(metric);
         return status;
@@ -189,8 +184,7 @@ static rer_status fit(rer_model *model, rer_row_sample *sample, const rer_run *r
     *subspace = (rer_subspace){.D = run->D, .C = run->C, .metric = metric};
     rer_centroid_of(metric)->in_sample = run->options->folds == 1;
     status = list_ranks(ranks, &count, model->n, run, error);
-    if (status == RER_OK)
-        status = rer_subspace_set_reference(subspace, error);
+    RER_THEN(status, rer_subspace_set_reference(subspace, error));
     return status == RER_OK ? fit_subspaces(model, ranks, count, sample, run, error) : status;
 }
 
@@ -241,21 +235,16 @@ static rer_status load(rer_model *model, rer_tensors *tensors, rer_error *error)
 {
     rer_subspace *subspace = NULL;
     rer_model centroid = as_centroid(model);
-    rer_status status = rer_allocate(&subspace, 1, sizeof *subspace, "the model", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&subspace, 1, sizeof *subspace, "the model", error));
     model->state = subspace;
     *subspace = (rer_subspace){.D = model->D, .C = model->C};
-    status = rer_centroid_model_load(&centroid, tensors, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_centroid_model_load(&centroid, tensors, error));
     subspace->metric = centroid.state;
     load_arrays(subspace, tensors);
     model->rank = subspace->rank;
-    status = rer_tensors_status(tensors, error);
-    if (status == RER_OK)
-        status = rer_subspace_set_reference(subspace, error);
-    return status == RER_OK ? rer_subspace_finish(subspace, error) : status;
+    RER_TRY(rer_tensors_status(tensors, error));
+    RER_TRY(rer_subspace_set_reference(subspace, error));
+    return rer_subspace_finish(subspace, error);
 }
 
 const rer_reconstructor rer_subspace_reconstructor = {

@@ -7,9 +7,7 @@ rer_status rer_subspace_set_reference(rer_subspace *subspace, rer_error *error)
     int64_t C = subspace->C, D = subspace->D;
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_status status = rer_allocate(&subspace->reference, C + 1, D * (int64_t)sizeof(double), "class means", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&subspace->reference, C + 1, D * (int64_t)sizeof(double), "class means", error));
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             subspace->reference[c * D + j] = centroid->mean[c * D + j] - centroid->grand[j];
@@ -59,12 +57,11 @@ static rer_status allocate_tables(rer_subspace *subspace, bool pairs, rer_error 
                         RER_ROOM_OF(subspace->lift, rank * C, real, false),
                         RER_ROOM_OF(subspace->pair_norm, (C + 1) * C, real, false),
                         RER_ROOM_OF(subspace->pair_shift, rank * (C + 1), C * real, false)};
-    rer_status status = rer_allocate_all(rooms, pairs ? 4 : 2, "tables of the subspaces", error);
-    if (in_double)
-        subspace->center_real = subspace->center;
-    else if (status == RER_OK)
-        status = rer_allocate(&subspace->center_real, C, subspace->D * real, "class means", error);
-    return status;
+    RER_TRY(rer_allocate_all(rooms, pairs ? 4 : 2, "tables of the subspaces", error));
+    if (!in_double)
+        return rer_allocate(&subspace->center_real, C, subspace->D * real, "class means", error);
+    subspace->center_real = subspace->center;
+    return RER_OK;
 }
 
 /* center_norm and pair_norm; product [C + 1, C] and norm [C] are work space. */
@@ -113,8 +110,8 @@ rer_status rer_subspace_finish(rer_subspace *subspace, rer_error *error)
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_room rooms[] = {RER_ROOM(directions, C * D), RER_ROOM(row, C), RER_ROOM(product, (C + 1) * C)};
     rer_status status = allocate_tables(subspace, pairs, error);
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, pairs ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "projected means", error);
+    RER_THEN(status,
+             rer_allocate_all(rooms, pairs ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "projected means", error));
     if (status == RER_OK) {
         if (subspace->center_real != subspace->center)
             put_reals(subspace, subspace->center_real, 0, subspace->center, C * D);

@@ -24,8 +24,7 @@ static rer_status load(rer_dataset **loaded, const rer_dataset *data, const rer_
     if (rer_dataset_is_loaded(data) || !fits_in_memory(data, options))
         return RER_OK;
     rer_status status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = rer_dataset_load(loaded, data, pool, error);
+    RER_THEN(status, rer_dataset_load(loaded, data, pool, error));
     rer_pool_close(pool);
     return status;
 }
@@ -40,16 +39,11 @@ rer_status rer_bench_run(rer_bench **bench, const rer_dataset *data, const rer_b
     double start = rer_now();
     rer_error_clear(error);
     rer_status status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_struct_take(&settings, sizeof settings, given_settings, "rer_bench_settings", error);
-    if (status == RER_OK)
-        status = rer_dataset_check_labelled(data, error);
-    if (status == RER_OK)
-        status = rer_bench_make(&made, data, &settings, &options, error);
-    if (status == RER_OK)
-        status = load(&loaded, data, &options, progress, error);
-    if (status == RER_OK)
-        status = rer_bench_run_trials(made, loaded != NULL ? loaded : data, &settings, progress, error);
+    RER_THEN(status, rer_struct_take(&settings, sizeof settings, given_settings, "rer_bench_settings", error));
+    RER_THEN(status, rer_dataset_check_labelled(data, error));
+    RER_THEN(status, rer_bench_make(&made, data, &settings, &options, error));
+    RER_THEN(status, load(&loaded, data, &options, progress, error));
+    RER_THEN(status, rer_bench_run_trials(made, loaded != NULL ? loaded : data, &settings, progress, error));
     rer_dataset_free(loaded);
     if (status != RER_OK) {
         rer_bench_free(made);

@@ -63,9 +63,7 @@ rer_status rer_bench_difference_of(rer_bench_difference *gap, const rer_bench *b
     };
     if (B == 0)
         return RER_OK;
-    rer_status status = rer_allocate(&difference, B, sizeof *difference, "differences", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&difference, B, sizeof *difference, "differences", error));
     const double *all = bench->replicates + (int64_t)cell * bench->n_contestants * B;
     for (int32_t b = 0; b < B; b++) {
         double d = all[(int64_t)detector * B + b] - all[(int64_t)other * B + b];

@@ -77,10 +77,9 @@ rer_status rer_contestants_choose(rer_contestant **contestants, int *count, cons
     int total = 0, n = 0;
     while (contestant_at(&contestant, total))
         total++;
-    rer_status status = rer_allocate(&chosen, total, sizeof *chosen, "detectors", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&chosen, total, sizeof *chosen, "detectors", error));
     bool usual = list == NULL || strcmp(list, "usual") == 0, all = list != NULL && strcmp(list, "all") == 0;
+    rer_status status = RER_OK;
     if (!usual && !all)
         status = add_named(chosen, &n, list, error);
     for (int i = 0; (usual || all) && contestant_at(&contestant, i); i++) {
@@ -128,8 +127,7 @@ static rer_status ask_analysis(rer_answer *answer, const rer_contestant *contest
         options.ratios_only = true;
     }
     rer_status status = rer_analyze(&result, labelled, &options, NULL, progress, error);
-    if (status == RER_OK)
-        status = allocate_answer(answer, labelled->N, error);
+    RER_THEN(status, allocate_answer(answer, labelled->N, error));
     for (int64_t row = 0; status == RER_OK && row < labelled->N; row++) {
         rer_sample sample = rer_sample_of(result, row);
         answer->score[row] = contestant->as_in_paper ? sample.chi : sample.mistakenness;
@@ -153,9 +151,7 @@ static rer_status ask_detector(rer_answer *answer, const rer_contestant *contest
                                rer_error *error)
 {
     rer_verdict verdict = {0};
-    rer_status status = rer_detect(&verdict, detection, contestant->detector, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_detect(&verdict, detection, contestant->detector, error));
     answer->score = answer->probability = verdict.mistakenness;
     answer->suggested = verdict.suggested;
     answer->flagged = verdict.flagged;

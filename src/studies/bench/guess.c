@@ -51,14 +51,13 @@ static rer_status multiply(void *context, int64_t item, void *scratch, rer_error
 rer_status rer_bench_guess(double *seconds, const rer_bench *bench, rer_pool *pool, rer_error *error)
 {
     double once, round = count_multiplications(bench, &once), least = INFINITY;
-    rer_status status = RER_OK;
     const rer_job job = {
         .stage = "measuring", .items = PRODUCTS, .scratch = 2 * SIDE * SIDE * (int64_t)sizeof(float), .work = multiply};
-    for (int i = 0; status == RER_OK && i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         double start = rer_now();
-        status = rer_pool_run(pool, &job, error);
+        RER_TRY(rer_pool_run(pool, &job, error));
         least = fmin(least, rer_now() - start);
     }
     *seconds = (once + bench->n_trials * round) * least / ((double)PRODUCTS * SIDE * SIDE * SIDE);
-    return status;
+    return RER_OK;
 }

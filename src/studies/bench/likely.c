@@ -27,10 +27,8 @@ rer_status rer_noise_likely_of_file(int32_t *likely, const char *features, const
         rer_dataset_open(&data, &(rer_files){.size = sizeof(rer_files), .features = features}, options, error);
     if (status == RER_OK)
         status = rer_dataset_set_labels(data, &labels, error); /* sorted, so that classes keep their numbers */
-    if (status == RER_OK)
-        status = rer_detection_open(&detection, data, NULL, options, progress, error);
-    if (status == RER_OK)
-        status = rer_noise_likely(likely, detection, error);
+    RER_THEN(status, rer_detection_open(&detection, data, NULL, options, progress, error));
+    RER_THEN(status, rer_noise_likely(likely, detection, error));
     rer_detection_close(detection);
     rer_dataset_free(data);
     return status;

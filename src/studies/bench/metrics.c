@@ -59,12 +59,7 @@ rer_status rer_ranking_make(rer_ranking *ranking, const double *score, int64_t n
     rer_ranking made = {.n = n};
     rer_ranked *sorted = NULL; /* [n] */
     const rer_room rooms[] = {RER_ROOM(sorted, n), RER_ROOM(made.row, n), RER_ROOM(made.end, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "a ranking", error);
-    if (status != RER_OK) {
-        free(sorted);
-        rer_ranking_free(&made);
-        return status;
-    }
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "a ranking", error));
     for (int64_t i = 0; i < n; i++)
         sorted[i] = (rer_ranked){isnan(score[i]) ? INFINITY : -score[i], i}; /* the largest first */
     rer_sort_ranked(sorted, n);
@@ -271,9 +266,7 @@ rer_status rer_metrics(double values[RER_METRICS], const rer_outcome *outcome, r
 {
     rer_ranking ranking = {0};
     int64_t n_wrong = 0;
-    rer_status status = rer_ranking_make(&ranking, outcome->score, outcome->n, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_ranking_make(&ranking, outcome->score, outcome->n, error));
     for (int metric = 0; metric < RER_METRICS; metric++)
         values[metric] = NAN;
     for (int64_t i = 0; i < outcome->n; i++)

@@ -30,10 +30,10 @@ static rer_status check_noise(const int32_t *given, const int32_t *target, int64
                         C == 1 ? "" : "es");
     if (has_target(options->noise_type) && target == NULL)
         return rer_fail(error, RER_BAD_USAGE, "this kind of noise needs the new class of each row");
-    rer_status status = check_classes(given, "given", N, C, error);
-    if (status == RER_OK && has_target(options->noise_type))
-        status = check_classes(target, "new", N, C, error);
-    return status;
+    RER_TRY(check_classes(given, "given", N, C, error));
+    if (has_target(options->noise_type))
+        RER_TRY(check_classes(target, "new", N, C, error));
+    return RER_OK;
 }
 
 static int32_t wrong_class(int32_t given, const int32_t *target, int64_t row, int32_t C, const rer_options *options)
@@ -53,11 +53,8 @@ static rer_status plant(int32_t *noisy, int64_t *n_changed, const int32_t *given
 {
     int64_t *rows = NULL; /* [candidates] */
     int64_t labelled = 0, candidates = 0;
-    rer_status status = check_noise(given, target, N, C, options, error);
-    if (status == RER_OK)
-        status = rer_allocate(&rows, N, sizeof *rows, "rows to change", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(check_noise(given, target, N, C, options, error));
+    RER_TRY(rer_allocate(&rows, N, sizeof *rows, "rows to change", error));
     for (int64_t row = 0; row < N; row++) {
         labelled += given[row] >= 0;
         bool may_change = !has_target(options->noise_type) || (target[row] >= 0 && target[row] != given[row]);
@@ -83,6 +80,6 @@ rer_status rer_noise_plant(int32_t *noisy, int64_t *n_changed, const int32_t *gi
 {
     rer_options options;
     rer_error_clear(error);
-    rer_status status = rer_options_take(&options, given_options, error);
-    return status == RER_OK ? plant(noisy, n_changed, given, target, N, C, &options, error) : status;
+    RER_TRY(rer_options_take(&options, given_options, error));
+    return plant(noisy, n_changed, given, target, N, C, &options, error);
 }

@@ -11,11 +11,10 @@ static rer_status translate(int32_t *target, const rer_labels *labels, const rer
     int32_t *map = NULL; /* [other's C] */
     char **names = NULL; /* [C] */
     const rer_room rooms[] = {RER_ROOM(map, other->C), RER_ROOM(names, labels->C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < labels->C; c++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error));
+    for (int32_t c = 0; c < labels->C; c++)
         names[c] = labels->names.bytes + labels->names.offset[c];
-    if (status == RER_OK)
-        status = rer_labels_match(map, other, names, labels->C, error);
+    rer_status status = rer_labels_match(map, other, names, labels->C, error);
     for (int32_t c = 0; status == RER_OK && c < other->C; c++) {
         const char *name = rer_text(&other->names, c);
         if (map[c] < 0)
@@ -40,8 +39,7 @@ static rer_status other_labels(int32_t *target, const rer_labels *labels, const 
         status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld; each row needs both", path,
                           (long long)other.labels.N, labels->source != NULL ? labels->source : "the first file",
                           (long long)labels->N);
-    if (status == RER_OK)
-        status = translate(target, labels, &other.labels, error);
+    RER_THEN(status, translate(target, labels, &other.labels, error));
     rer_label_file_free(&other);
     return status;
 }
@@ -49,9 +47,7 @@ static rer_status other_labels(int32_t *target, const rer_labels *labels, const 
 rer_status rer_dataset_read_labels(int32_t *codes, const rer_dataset *data, const char *path, rer_error *error)
 {
     rer_error_clear(error);
-    rer_status status = rer_dataset_check(data, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_check(data, error));
     if (data->labels.codes == NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: has no labels to compare %s with", data->features.name, path);
     return other_labels(codes, &data->labels, path, NULL, error);
@@ -108,26 +104,19 @@ static rer_status make_noise(const char *out, rer_noise_summary *summary, const 
     int32_t *target = NULL, *noisy = NULL; /* [N] */
     int64_t changed = 0;
     rer_status status = check_files(out, files, human, options, error);
-    if (status == RER_OK)
-        status = rer_label_file_open(&file, files->labels, files->label_column, -1, error);
-    if (status == RER_OK)
-        status = check_header(&file, files, error);
-    if (status == RER_OK)
-        status = check_classes(&file.labels, error);
-    if (status == RER_OK)
-        status = rer_allocate(&target, file.labels.N, sizeof *target, "labels", error);
-    if (status == RER_OK)
-        status = rer_allocate(&noisy, file.labels.N, sizeof *noisy, "labels", error);
+    RER_THEN(status, rer_label_file_open(&file, files->labels, files->label_column, -1, error));
+    RER_THEN(status, check_header(&file, files, error));
+    RER_THEN(status, check_classes(&file.labels, error));
+    RER_THEN(status, rer_allocate(&target, file.labels.N, sizeof *target, "labels", error));
+    RER_THEN(status, rer_allocate(&noisy, file.labels.N, sizeof *noisy, "labels", error));
     if (status == RER_OK && options->noise_type == RER_NOISE_HUMAN)
         status = other_labels(target, &file.labels, human, NULL, error);
     if (status == RER_OK && options->noise_type == RER_NOISE_CONFIDENCE)
         status = rer_noise_likely_of_file(target, files->features, file.labels.codes, file.labels.N, options, progress,
                                           error);
-    if (status == RER_OK)
-        status =
-            rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error);
-    if (status == RER_OK)
-        status = rer_label_file_write(out, &file, noisy, &(rer_texts){0}, error);
+    RER_THEN(status,
+             rer_noise_plant(noisy, &changed, file.labels.codes, target, file.labels.N, file.labels.C, options, error));
+    RER_THEN(status, rer_label_file_write(out, &file, noisy, &(rer_texts){0}, error));
     if (status == RER_OK) {
         *summary = (rer_noise_summary){.n_changed = changed, .n_classes = file.labels.C};
         for (int64_t row = 0; row < file.labels.N; row++)
@@ -145,14 +134,10 @@ rer_status rer_noise_file(const char *out, rer_noise_summary *summary, const rer
     rer_files files;
     rer_noise_summary made;
     rer_error_clear(error);
-    rer_status status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_struct_take(&files, sizeof files, given_files, "rer_files", error);
-    if (status == RER_OK)
-        status = rer_struct_check(summary, "rer_noise_summary", error);
-    if (status == RER_OK)
-        status = make_noise(out, &made, &files, human, &options, progress, error);
-    if (status == RER_OK)
-        rer_struct_give(summary, &made, sizeof made);
-    return status;
+    RER_TRY(rer_options_take(&options, given, error));
+    RER_TRY(rer_struct_take(&files, sizeof files, given_files, "rer_files", error));
+    RER_TRY(rer_struct_check(summary, "rer_noise_summary", error));
+    RER_TRY(make_noise(out, &made, &files, human, &options, progress, error));
+    rer_struct_give(summary, &made, sizeof made);
+    return RER_OK;
 }

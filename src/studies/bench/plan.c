@@ -36,9 +36,7 @@ static rer_status add_cell(rer_bench *bench, int32_t kind, double rate, int n_tr
     char name[200];
     (void)snprintf(name, sizeof name, "%s%s%.180s", rer_noise_name(kind), human != NULL ? ":" : "",
                    human != NULL ? human : "");
-    rer_status status = rer_copy_text(&cell->noise, name, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_copy_text(&cell->noise, name, error));
     cell->kind = kind;
     cell->rate = rate;
     cell->first_trial = bench->n_trials;
@@ -56,43 +54,38 @@ static rer_status make_cells(rer_bench *bench, const rer_bench_settings *setting
     int most = 1 + settings->n_human + RER_NOISE_KINDS * count_rates(options);
     const rer_room rooms[] = {RER_ROOM(bench->cells, most),
                               RER_ROOM(bench->seeds, (int64_t)most * options->noise_seeds)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "the plan", error);
-    if (status == RER_OK)
-        status = add_cell(bench, RER_BENCH_AS_IS, 0, 1, NULL, error);
-    for (int i = 0; status == RER_OK && i < settings->n_human; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "the plan", error));
+    RER_TRY(add_cell(bench, RER_BENCH_AS_IS, 0, 1, NULL, error));
+    for (int i = 0; i < settings->n_human; i++) {
         bench->cells[bench->n_cells].human = i;
-        status = add_cell(bench, RER_NOISE_HUMAN, NAN, 1, settings->human[i].name, error);
+        RER_TRY(add_cell(bench, RER_NOISE_HUMAN, NAN, 1, settings->human[i].name, error));
     }
     for (int32_t kind = 0; kind < RER_NOISE_HUMAN; kind++)
-        for (int i = 0; status == RER_OK && (options->noise_types >> kind & 1) != 0 && i < count_rates(options); i++)
-            status = add_cell(bench, kind, options->noise_rates[i], options->noise_seeds, NULL, error);
-    return status;
+        for (int i = 0; (options->noise_types >> kind & 1) != 0 && i < count_rates(options); i++)
+            RER_TRY(add_cell(bench, kind, options->noise_rates[i], options->noise_seeds, NULL, error));
+    return RER_OK;
 }
 
 rer_status rer_bench_make(rer_bench **bench, const rer_dataset *data, const rer_bench_settings *settings,
                           const rer_options *options, rer_error *error)
 {
     rer_bench *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "the comparison", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "the comparison", error));
     made->options = *options;
     made->N = data->N;
     made->D = data->D;
     made->C = data->labels.C;
+    rer_status status = RER_OK;
     if (data->features.name != NULL)
         status = rer_copy_text(&made->name, data->features.name, error);
-    if (status == RER_OK)
-        status = rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors,
-                                        data->class_embeddings != NULL, error);
-    if (status == RER_OK)
-        status = make_cells(made, settings, error);
+    RER_THEN(status, rer_contestants_choose(&made->contestants, &made->n_contestants, settings->detectors,
+                                            data->class_embeddings != NULL, error));
+    RER_THEN(status, make_cells(made, settings, error));
     int64_t each = made->n_contestants;
     const rer_room rooms[] = {RER_ROOM(made->entries, made->n_trials * each),
                               RER_ROOM(made->replicates, made->n_cells * each * options->bootstrap),
                               RER_ROOM(made->calibration, RER_NOISE_KINDS * each * RER_CALIBRATION_BINS)};
-    if (status == RER_OK)
-        status = rer_allocate_all(rooms, RER_COUNT(rooms), "metrics", error);
+    RER_THEN(status, rer_allocate_all(rooms, RER_COUNT(rooms), "metrics", error));
     if (status == RER_OK)
         *bench = made;
     else

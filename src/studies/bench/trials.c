@@ -151,16 +151,15 @@ static rer_status measure(trial_room *room, const rer_answer *answer, int64_t n,
     else
         room->as_is[k] = answer->noise_rate;
     entry->seconds = answer->seconds;
-    rer_status status = rer_metrics(entry->values, &outcome, error);
+    RER_TRY(rer_metrics(entry->values, &outcome, error));
     for (int metric = 0; cell->kind == RER_BENCH_AS_IS && metric < RER_METRICS; metric++)
         if (metric != RER_NOISE_RATE && metric != RER_INTERVAL_WIDTH && metric != RER_FLAGGED)
             entry->values[metric] = NAN; /* nobody knows which labels are wrong */
-    if (status == RER_OK)
-        status = rer_ranking_make(&room->rankings[k], room->score, n, error);
-    if (status == RER_OK && cell->kind != RER_BENCH_AS_IS)
+    RER_TRY(rer_ranking_make(&room->rankings[k], room->score, n, error));
+    if (cell->kind != RER_BENCH_AS_IS)
         add_calibration(bench->calibration + ((int64_t)cell->kind * bench->n_contestants + k) * RER_CALIBRATION_BINS,
                         &outcome);
-    return status;
+    return RER_OK;
 }
 
 /* Seconds that this one should take, by its past or by that of the others. */
@@ -203,8 +202,7 @@ static rer_status run_trial(trial_room *room, rer_cell *cell, int trial, rer_err
     rer_dataset *labelled = NULL;
     int64_t cell_index = cell - bench->cells;
     rer_status status = plant(room, cell, bench->seeds[trial], error);
-    if (status == RER_OK)
-        status = rer_dataset_relabel(&labelled, room->data, room->noisy, error);
+    RER_THEN(status, rer_dataset_relabel(&labelled, room->data, room->noisy, error));
     if (status != RER_OK)
         return status;
     rer_detection *lesser = NULL; /* of a trial that has lost a class */
@@ -250,9 +248,9 @@ static rer_status announce_guess(trial_room *room, rer_error *error)
         return RER_OK;
     char what[40];
     double seconds = 0;
-    rer_status status = rer_bench_guess(&seconds, room->bench, room->detection->run.pool, error);
+    RER_TRY(rer_bench_guess(&seconds, room->bench, room->detection->run.pool, error));
     (void)snprintf(what, sizeof what, "%d rounds, about", room->bench->n_trials);
-    return status == RER_OK ? announce(&room->whole, what, seconds, error) : status;
+    return announce(&room->whole, what, seconds, error);
 }
 
 static void free_room(trial_room *room)
@@ -285,8 +283,7 @@ static rer_status find_valid(trial_room *room, rer_error *error)
     if (!room->bench->options.drop_invalid)
         return RER_OK;
     rer_status status = rer_allocate(&x, data->D, sizeof *x, "a row", error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, rer_dataset_scratch(data, 1), 1, "a row", error);
+    RER_THEN(status, rer_allocate(&scratch, rer_dataset_scratch(data, 1), 1, "a row", error));
     for (int64_t row = 0; status == RER_OK && row < data->N; row++) {
         status = rer_dataset_rows_read(data, row, 1, x, scratch, error);
         if (status == RER_OK)
@@ -298,8 +295,8 @@ static rer_status find_valid(trial_room *room, rer_error *error)
 
 static rer_status find_likely(trial_room *room, rer_error *error)
 {
-    rer_status status = rer_allocate(&room->likely, room->data->N, sizeof *room->likely, "labels", error);
-    return status == RER_OK ? rer_noise_likely(room->likely, room->detection, error) : status;
+    RER_TRY(rer_allocate(&room->likely, room->data->N, sizeof *room->likely, "labels", error));
+    return rer_noise_likely(room->likely, room->detection, error);
 }
 
 rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const rer_bench_settings *settings,
@@ -310,12 +307,9 @@ rer_status rer_bench_run_trials(rer_bench *bench, const rer_dataset *data, const
     double start = rer_now();
     (void)snprintf(room.whole.stage, sizeof room.whole.stage, "%d rounds", bench->n_trials);
     rer_status status = make_room(&room, error);
-    if (status == RER_OK)
-        status = find_valid(&room, error);
-    if (status == RER_OK)
-        status = rer_detection_open(&room.detection, data, NULL, &bench->options, &room.progress, error);
-    if (status == RER_OK)
-        status = announce_guess(&room, error);
+    RER_THEN(status, find_valid(&room, error));
+    RER_THEN(status, rer_detection_open(&room.detection, data, NULL, &bench->options, &room.progress, error));
+    RER_THEN(status, announce_guess(&room, error));
     if (status == RER_OK && (bench->options.noise_types >> RER_NOISE_CONFIDENCE & 1) != 0)
         status = find_likely(&room, error);
     for (int c = 0; c < bench->n_cells; c++)

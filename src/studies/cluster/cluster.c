@@ -66,10 +66,10 @@ static rer_status find_mean(cluster_run *cluster, rer_error *error)
         .commit = add_to_mean,
         .context = cluster,
     };
-    rer_status status = rer_pool_run(cluster->run.pool, &job, error);
+    RER_TRY(rer_pool_run(cluster->run.pool, &job, error));
     for (int64_t j = 0; j < cluster->run.D; j++)
         cluster->mean[j] /= (double)rer_max(1, cluster->used);
-    return status;
+    return RER_OK;
 }
 
 /* Every valid row has the same chance (Knuth's selection sampling: exactly `count` of `used`). */
@@ -100,9 +100,7 @@ static rer_status read_sample(void *context, int64_t item, void *memory, rer_err
     rer_scratch scratch = rer_pool_scratch(run->pool, memory);
     rer_raw_rows raw = rer_raw_rows_take(run, 1, &scratch);
     for (int64_t s = first; s < end; s++) {
-        rer_status status = rer_dataset_rows_read(run->data, cluster->picked[s], 1, raw.x, raw.reading, error);
-        if (status != RER_OK)
-            return status;
+        RER_TRY(rer_dataset_rows_read(run->data, cluster->picked[s], 1, raw.x, raw.reading, error));
         double scale = rer_normalize_row(&cluster->normalizer, raw.x, D, run->kernels->sum_squares(raw.x, D));
         int64_t place = sample_place(s, cluster->n_train);
         float *x = cluster->x + place * D;
@@ -116,9 +114,7 @@ static rer_status make_sample(cluster_run *cluster, int64_t K_most, rer_error *e
     int64_t D = cluster->run.D, count = rer_min(cluster->used, rer_max(SAMPLE_LEAST, SAMPLE_EACH * K_most));
     const rer_room rooms[] = {RER_ROOM(cluster->picked, count), RER_ROOM(cluster->x, count * D),
                               RER_ROOM(cluster->square, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error));
     pick_rows(cluster, count);
     cluster->sample = (rer_kmeans_rows){cluster->x, cluster->square, count, D};
     cluster->n_train = count - count / HELD_OUT;
@@ -155,9 +151,7 @@ static rer_status run_start(void *context, int64_t item, void *scratch, rer_erro
     const rer_run *run = &round->cluster->run;
     int64_t which = item / round->starts, start = item % round->starts, K = round->K[which];
     float **centers = &round->centers[which][start];
-    rer_status status = rer_allocate(centers, K * run->D, sizeof(float), "clusters", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(centers, K * run->D, sizeof(float), "clusters", error));
     return rer_kmeans_fit(*centers, &round->inertia[which][start], &round->rows, K, run->options->seed,
                           (uint64_t)K << 16 | (uint64_t)start, run->kernels, error);
 }
@@ -342,9 +336,7 @@ static rer_status assign_block(void *context, int64_t item, void *memory, rer_er
     lloyd_scratch *parts = memory;
     *parts = lay_out_lloyd(cluster, &scratch);
     rer_block block = parts->block;
-    rer_status status = rer_block_read(&block, &cluster->run, &cluster->normalizer, item, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_block_read(&block, &cluster->run, &cluster->normalizer, item, error));
     memset(parts->sum, 0, (size_t)(K * D) * sizeof(double));
     memset(parts->size, 0, (size_t)K * sizeof(int64_t));
     for (int64_t i = 0; i < block.count; i++) {
@@ -454,8 +446,7 @@ static rer_status run_lloyd(cluster_run *cluster, double *inertia, rer_error *er
         pass.distance = -1;
         rer_kmeans_norms(pass.norm, cluster->centers, K, D, cluster->run.kernels);
         status = rer_pool_run(cluster->run.pool, &job, error);
-        if (status == RER_OK)
-            status = move_all(&pass, &emptied, error);
+        RER_THEN(status, move_all(&pass, &emptied, error));
         done = share_done(step + 1, pass.changed, cluster->run.N);
         moves = (pass.changed > 0 || emptied) && step + 1 < STEPS_MOST;
     }
@@ -472,21 +463,19 @@ static rer_status set_labels(rer_dataset *data, const cluster_run *cluster, rer_
     int32_t *labels = NULL, *place = NULL;
     rer_ranked *sized = NULL;
     const rer_room rooms[] = {RER_ROOM(labels, data->N), RER_ROOM(place, cluster->K), RER_ROOM(sized, cluster->K)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error);
-    for (int32_t k = 0; status == RER_OK && k < cluster->K; k++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "labels", error));
+    for (int32_t k = 0; k < cluster->K; k++)
         sized[k].place = k;
-    for (int64_t row = 0; status == RER_OK && row < data->N; row++)
+    for (int64_t row = 0; row < data->N; row++)
         if (cluster->run.invalid[row] == 0)
             sized[cluster->cluster[row]].value--; /* the largest first */
-    if (status == RER_OK) {
-        rer_sort_ranked(sized, cluster->K);
-        for (int32_t k = 0; k < cluster->K; k++)
-            place[sized[k].place] = k;
-        for (int64_t row = 0; row < data->N; row++)
-            labels[row] = cluster->run.invalid[row] == 0 ? place[cluster->cluster[row]] : -1;
-        rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
-        status = rer_dataset_set_labels(data, &view, error);
-    }
+    rer_sort_ranked(sized, cluster->K);
+    for (int32_t k = 0; k < cluster->K; k++)
+        place[sized[k].place] = k;
+    for (int64_t row = 0; row < data->N; row++)
+        labels[row] = cluster->run.invalid[row] == 0 ? place[cluster->cluster[row]] : -1;
+    rer_view view = {.data = labels, .dtype = RER_I32, .rank = 1, .shape = {data->N}};
+    rer_status status = rer_dataset_set_labels(data, &view, error);
     RER_FREE_ALL(labels, place, sized);
     return status;
 }
@@ -504,21 +493,16 @@ static rer_status run_all(cluster_run *cluster, rer_dataset *data, const rer_opt
                           rer_error *error)
 {
     int64_t low = options->clusters[0], high = rer_max(low, options->clusters[1]);
-    rer_status status = rer_allocate(&cluster->mean, data->D, sizeof(double), "the mean", error);
-    if (status == RER_OK)
-        status = find_mean(cluster, error);
-    if (status == RER_OK)
-        status = check_range(cluster, low, high, error);
-    if (status == RER_OK)
-        status = make_sample(cluster, high, error);
+    RER_TRY(rer_allocate(&cluster->mean, data->D, sizeof(double), "the mean", error));
+    RER_TRY(find_mean(cluster, error));
+    RER_TRY(check_range(cluster, low, high, error));
+    RER_TRY(make_sample(cluster, high, error));
     cluster->K = low;
-    if (status == RER_OK && high > low)
-        status = choose_k(cluster, low, high, error);
-    if (status == RER_OK)
-        status = start_centers(cluster, error);
-    if (status == RER_OK)
-        status = run_lloyd(cluster, inertia, error);
-    return status == RER_OK ? set_labels(data, cluster, error) : status;
+    if (high > low)
+        RER_TRY(choose_k(cluster, low, high, error));
+    RER_TRY(start_centers(cluster, error));
+    RER_TRY(run_lloyd(cluster, inertia, error));
+    return set_labels(data, cluster, error);
 }
 
 static rer_status cluster_rows(rer_dataset *data, rer_clustering *clustering, const rer_options *options,
@@ -527,12 +511,10 @@ static rer_status cluster_rows(rer_dataset *data, rer_clustering *clustering, co
     cluster_run cluster = {.normalizer = {.kind = options->normalize == RER_NONE ? RER_NONE : RER_UNIT}};
     double inertia = NAN;
     rer_status status = rer_allocate(&cluster.cluster, data->N, sizeof *cluster.cluster, "clusters", error);
-    if (status == RER_OK)
-        status = rer_run_start(&cluster.run, data, NULL, 0, options, progress, error);
+    RER_THEN(status, rer_run_start(&cluster.run, data, NULL, 0, options, progress, error));
     for (int64_t row = 0; status == RER_OK && row < data->N; row++)
         cluster.cluster[row] = -1;
-    if (status == RER_OK)
-        status = run_all(&cluster, data, options, &inertia, error);
+    RER_THEN(status, run_all(&cluster, data, options, &inertia, error));
     if (status == RER_OK) {
         data->clusters = (int32_t)cluster.K;
         *clustering = (rer_clustering){.clusters = (int32_t)cluster.K, .inertia = inertia};
@@ -548,14 +530,10 @@ rer_status rer_dataset_cluster(rer_dataset *data, rer_clustering *clustering, co
     rer_options options;
     rer_clustering made;
     rer_error_clear(error);
-    rer_status status = rer_options_take(&options, given, error);
-    if (status == RER_OK)
-        status = rer_struct_check(clustering, "rer_clustering", error);
-    if (status == RER_OK)
-        status = rer_dataset_check(data, error);
-    if (status == RER_OK)
-        status = cluster_rows(data, &made, &options, progress, error);
-    if (status == RER_OK)
-        rer_struct_give(clustering, &made, sizeof made);
-    return status;
+    RER_TRY(rer_options_take(&options, given, error));
+    RER_TRY(rer_struct_check(clustering, "rer_clustering", error));
+    RER_TRY(rer_dataset_check(data, error));
+    RER_TRY(cluster_rows(data, &made, &options, progress, error));
+    rer_struct_give(clustering, &made, sizeof made);
+    return RER_OK;
 }

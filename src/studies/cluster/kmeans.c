@@ -176,18 +176,16 @@ rer_status rer_kmeans_fit(float *centers, double *inertia, const rer_kmeans_rows
                           uint64_t key, const rer_kernels *kernels, rer_error *error)
 {
     kmeans_scratch scratch = {0};
-    rer_status status = allocate_scratch(&scratch, rows->n, K, rows->D, error);
-    if (status == RER_OK) {
-        seed_centers(centers, &scratch, rows, K, seed, key, kernels);
-        (void)assign(&scratch, inertia, rows, centers, K, kernels);
-        for (int step = 0; step < STEPS_MOST; step++) {
-            move_centers(centers, &scratch, rows, K, kernels);
-            if (!assign(&scratch, inertia, rows, centers, K, kernels))
-                break;
-        }
+    RER_TRY(allocate_scratch(&scratch, rows->n, K, rows->D, error));
+    seed_centers(centers, &scratch, rows, K, seed, key, kernels);
+    (void)assign(&scratch, inertia, rows, centers, K, kernels);
+    for (int step = 0; step < STEPS_MOST; step++) {
+        move_centers(centers, &scratch, rows, K, kernels);
+        if (!assign(&scratch, inertia, rows, centers, K, kernels))
+            break;
     }
     free_scratch(&scratch);
-    return status;
+    return RER_OK;
 }
 
 /* ---- likelihood ----------------------------------------------------------------------------- */
@@ -213,8 +211,7 @@ rer_status rer_kmeans_likelihood(double *likelihood, const rer_kmeans_rows *rows
     float *log_share = NULL;
     double inertia = 0, sum = 0;
     rer_status status = allocate_scratch(&scratch, train->n, K, train->D, error);
-    if (status == RER_OK)
-        status = rer_allocate(&log_share, K, sizeof *log_share, "clusters", error);
+    RER_THEN(status, rer_allocate(&log_share, K, sizeof *log_share, "clusters", error));
     if (status == RER_OK && rows->n > train->n) {
         free(scratch.tile);
         status = rer_allocate(&scratch.tile, rer_min(rows->n, RER_BLOCK) * K, sizeof(float), "clusters", error);

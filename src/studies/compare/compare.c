@@ -106,8 +106,7 @@ static rer_status guess_mode(rer_comparison *comparison, bool has_rates, rer_err
 static rer_status check_mode(const rer_comparison *comparison, rer_error *error)
 {
     const rer_run_folder *first = &comparison->folders[0];
-    rer_status status = RER_OK;
-    for (int i = 1; status == RER_OK && comparison->mode != RER_COMPARE_DATASETS && i < comparison->count; i++) {
+    for (int i = 1; comparison->mode != RER_COMPARE_DATASETS && i < comparison->count; i++) {
         const rer_run_folder *run = &comparison->folders[i];
         if (run->N != first->N)
             return fail_lengths(first, run, error);
@@ -116,9 +115,9 @@ static rer_status check_mode(const rer_comparison *comparison, rer_error *error)
         if (comparison->mode == RER_COMPARE_SAMPLES && !same_classes(first, run))
             return rer_fail(error, RER_BAD_INPUT, "%s and %s have the same labels but other classes in classes.csv",
                             first->path, run->path);
-        status = check_ids(first, run, error);
+        RER_TRY(check_ids(first, run, error));
     }
-    return status;
+    return RER_OK;
 }
 
 /* ---- the same samples ------------------------------------------------------------------------- */
@@ -126,31 +125,27 @@ static rer_status check_mode(const rer_comparison *comparison, rer_error *error)
 static rer_status agree(rer_agreement *pair, const rer_run_folder *a, const rer_run_folder *b, rer_error *error)
 {
     int64_t C = a->classes.count;
-    rer_status status = rer_spearman(&pair->spearman_samples, a->value, b->value, a->N, error);
-    if (status == RER_OK)
-        status = rer_ndcg(&pair->ndcg_samples, a->value, b->value, a->N, error);
-    if (status == RER_OK)
-        status = rer_ndcg(&pair->ndcg_samples_reverse, b->value, a->value, a->N, error);
-    if (status == RER_OK)
-        status = rer_spearman(&pair->spearman_classes, a->class_chi, b->class_chi, C, error);
-    if (status == RER_OK)
-        status = rer_ndcg(&pair->ndcg_classes, a->class_chi, b->class_chi, C, error);
-    return status == RER_OK ? rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error) : status;
+    RER_TRY(rer_spearman(&pair->spearman_samples, a->value, b->value, a->N, error));
+    RER_TRY(rer_ndcg(&pair->ndcg_samples, a->value, b->value, a->N, error));
+    RER_TRY(rer_ndcg(&pair->ndcg_samples_reverse, b->value, a->value, a->N, error));
+    RER_TRY(rer_spearman(&pair->spearman_classes, a->class_chi, b->class_chi, C, error));
+    RER_TRY(rer_ndcg(&pair->ndcg_classes, a->class_chi, b->class_chi, C, error));
+    return rer_ndcg(&pair->ndcg_classes_reverse, b->class_chi, a->class_chi, C, error);
 }
 
 static rer_status find_agreements(rer_comparison *comparison, rer_error *error)
 {
     int count = comparison->count;
-    rer_status status = rer_allocate(&comparison->pairs, (int64_t)count * (count - 1) / 2, sizeof *comparison->pairs,
-                                     "pairs of runs", error);
-    for (int a = 0; status == RER_OK && a < count; a++)
-        for (int b = a + 1; status == RER_OK && b < count; b++) {
+    RER_TRY(rer_allocate(&comparison->pairs, (int64_t)count * (count - 1) / 2, sizeof *comparison->pairs,
+                         "pairs of runs", error));
+    for (int a = 0; a < count; a++)
+        for (int b = a + 1; b < count; b++) {
             rer_agreement *pair = &comparison->pairs[comparison->n_pairs++];
             pair->a = a;
             pair->b = b;
-            status = agree(pair, &comparison->folders[a], &comparison->folders[b], error);
+            RER_TRY(agree(pair, &comparison->folders[a], &comparison->folders[b], error));
         }
-    return status;
+    return RER_OK;
 }
 
 /* Keeps the RER_DISAGREEMENTS largest, largest first. */
@@ -171,12 +166,12 @@ static void keep_disagreement(rer_comparison *comparison, rer_disagreement found
 static rer_status rank_shares(double *shares, const double *values, int64_t n, rer_error *error)
 {
     int64_t count = 0;
-    rer_status status = rer_ranks(shares, values, n, error);
+    RER_TRY(rer_ranks(shares, values, n, error));
     for (int64_t i = 0; i < n; i++)
         count += !isnan(values[i]);
-    for (int64_t i = 0; status == RER_OK && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         shares[i] = (shares[i] - 1) / (double)rer_max(1, count - 1);
-    return status;
+    return RER_OK;
 }
 
 static rer_status find_disagreements(rer_comparison *comparison, rer_error *error)
@@ -242,11 +237,11 @@ static void relabel(rer_relabelling *change, const rer_run_folder *before, const
 
 static rer_status find_relabellings(rer_comparison *comparison, rer_error *error)
 {
-    rer_status status = rer_allocate(&comparison->relabellings, comparison->count - 1, sizeof(rer_relabelling),
-                                     "changes of labels", error);
-    for (int i = 1; status == RER_OK && i < comparison->count; i++)
+    RER_TRY(rer_allocate(&comparison->relabellings, comparison->count - 1, sizeof(rer_relabelling), "changes of labels",
+                         error));
+    for (int i = 1; i < comparison->count; i++)
         relabel(&comparison->relabellings[i - 1], &comparison->folders[0], &comparison->folders[i]);
-    return status;
+    return RER_OK;
 }
 
 /* ---- all of it -------------------------------------------------------------------------------- */
@@ -254,14 +249,13 @@ static rer_status find_relabellings(rer_comparison *comparison, rer_error *error
 static rer_status read_runs(rer_comparison *comparison, const char *const *paths, int count, rer_error *error)
 {
     const rer_room rooms[] = {RER_ROOM(comparison->folders, count), RER_ROOM(comparison->runs, count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "runs", error);
-    for (int i = 0; status == RER_OK && i < count; i++) {
-        status = rer_run_folder_read(&comparison->folders[i], paths[i],
-                                     comparison->column != NULL ? comparison->column : "rer", error);
-        if (status == RER_OK)
-            comparison->runs[comparison->count++] = comparison->folders[i].run;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "runs", error));
+    for (int i = 0; i < count; i++) {
+        RER_TRY(rer_run_folder_read(&comparison->folders[i], paths[i],
+                                    comparison->column != NULL ? comparison->column : "rer", error));
+        comparison->runs[comparison->count++] = comparison->folders[i].run;
     }
-    return status;
+    return RER_OK;
 }
 
 /* Where none is named: what detectors say differs in the mistakenness, what features say in chi. */
@@ -291,31 +285,26 @@ static void name_by_path(rer_comparison *comparison)
 static rer_status compare_runs(rer_comparison *made, const char *const *folders, int count, const char *error_rates,
                                const rer_options *options, rer_error *error)
 {
-    rer_status status = read_runs(made, folders, count, error);
-    if (status == RER_OK)
-        status = choose_column(made, error);
+    RER_TRY(read_runs(made, folders, count, error));
+    RER_TRY(choose_column(made, error));
     made->mode = (rer_comparison_kind)options->comparison;
     made->spreadsheet_safe = options->spreadsheet_safe;
     made->regression = (rer_regression){0, NAN, NAN, NAN, NAN};
-    if (status == RER_OK) {
-        name_by_path(made);
-        if (made->mode == RER_COMPARE_AUTO)
-            status = guess_mode(made, error_rates != NULL, error);
+    name_by_path(made);
+    if (made->mode == RER_COMPARE_AUTO)
+        RER_TRY(guess_mode(made, error_rates != NULL, error));
+    if (error_rates != NULL && made->mode != RER_COMPARE_DATASETS)
+        return rer_fail(error, RER_BAD_USAGE, "--error-rates is for different data sets (--mode datasets)");
+    RER_TRY(check_mode(made, error));
+    if (made->mode == RER_COMPARE_SAMPLES) {
+        RER_TRY(find_agreements(made, error));
+        RER_TRY(find_disagreements(made, error));
     }
-    if (status == RER_OK && error_rates != NULL && made->mode != RER_COMPARE_DATASETS)
-        status = rer_fail(error, RER_BAD_USAGE, "--error-rates is for different data sets (--mode datasets)");
-    if (status == RER_OK)
-        status = check_mode(made, error);
-    if (status == RER_OK && made->mode == RER_COMPARE_SAMPLES) {
-        status = find_agreements(made, error);
-        if (status == RER_OK)
-            status = find_disagreements(made, error);
-    }
-    if (status == RER_OK && made->mode == RER_COMPARE_LABELS)
-        status = find_relabellings(made, error);
-    if (status == RER_OK && error_rates != NULL)
-        status = rer_comparison_read_rates(made, error_rates, error);
-    return status;
+    if (made->mode == RER_COMPARE_LABELS)
+        RER_TRY(find_relabellings(made, error));
+    if (error_rates != NULL)
+        RER_TRY(rer_comparison_read_rates(made, error_rates, error));
+    return RER_OK;
 }
 
 rer_status rer_compare(rer_comparison **comparison, const char *const *folders, int count, const char *column,
@@ -324,19 +313,15 @@ rer_status rer_compare(rer_comparison **comparison, const char *const *folders, 
     rer_comparison *made = NULL;
     rer_options options;
     rer_error_clear(error);
-    rer_status status = rer_options_take(&options, given, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_options_take(&options, given, error));
     if (count < 2 || count > RER_RUNS_MAX)
         return rer_fail(error, RER_BAD_USAGE, "%d run%s cannot be compared; give 2 to %d", count, count == 1 ? "" : "s",
                         RER_RUNS_MAX);
-    status = rer_allocate(&made, 1, sizeof *made, "the comparison", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "the comparison", error));
+    rer_status status = RER_OK;
     if (column != NULL)
         status = rer_copy_text(&made->column, column, error);
-    if (status == RER_OK)
-        status = compare_runs(made, folders, count, error_rates, &options, error);
+    RER_THEN(status, compare_runs(made, folders, count, error_rates, &options, error));
     if (status == RER_OK)
         *comparison = made;
     else

@@ -64,18 +64,15 @@ rer_status rer_comparison_read_rates(rer_comparison *comparison, const char *pat
                                   [ACCURACY] = {.name = "accuracy", .is_optional = true}};
     int64_t rows = 0;
     double *rates = NULL;
-    rer_status status = rer_table_columns_read(columns, 3, &rows, path, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_table_columns_read(columns, 3, &rows, path, error));
     bool is_accuracy = !columns[ERROR_RATE].found;
     const rer_table_column *column = &columns[is_accuracy ? ACCURACY : ERROR_RATE];
+    rer_status status = RER_OK;
     if (!column->found)
         status =
             rer_fail(error, RER_BAD_INPUT, "%s: there is neither a column 'error_rate' nor a column 'accuracy'", path);
-    if (status == RER_OK)
-        status = rer_allocate(&rates, rows, sizeof *rates, "error rates", error);
-    if (status == RER_OK)
-        status = rer_table_column_numbers(rates, column, path, error);
+    RER_THEN(status, rer_allocate(&rates, rows, sizeof *rates, "error rates", error));
+    RER_THEN(status, rer_table_column_numbers(rates, column, path, error));
     for (int64_t i = 0; status == RER_OK && i < rows; i++)
         status = set_rate(comparison, rer_text(&columns[RUN].texts, i), rates[i], is_accuracy, i + 2, path, error);
     if (status == RER_OK) {

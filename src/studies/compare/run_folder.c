@@ -24,22 +24,20 @@ void rer_run_folder_free(rer_run_folder *run)
 
 static rer_status read_numbers(double **values, const rer_table_column *column, const char *path, rer_error *error)
 {
-    rer_status status = rer_allocate(values, column->texts.count, sizeof **values, "a column", error);
-    return status == RER_OK ? rer_table_column_numbers(*values, column, path, error) : status;
+    RER_TRY(rer_allocate(values, column->texts.count, sizeof **values, "a column", error));
+    return rer_table_column_numbers(*values, column, path, error);
 }
 
 static rer_status take_samples(rer_run_folder *run, rer_table_column *columns, int count, const char *path,
                                rer_error *error)
 {
     rer_status status = read_numbers(&run->chi_of, &columns[CHI], path, error);
-    if (status == RER_OK)
-        status = read_numbers(&run->mistakenness, &columns[MISTAKENNESS], path, error);
+    RER_THEN(status, read_numbers(&run->mistakenness, &columns[MISTAKENNESS], path, error));
     if (status == RER_OK && count > VALUE)
         status = read_numbers(&run->value, &columns[VALUE], path, error);
     if (status == RER_OK && count == VALUE)
         status = rer_allocate(&run->value, run->N, sizeof *run->value, "a column", error);
-    if (status == RER_OK)
-        status = rer_allocate(&run->is_issue, run->N, sizeof *run->is_issue, "flags", error);
+    RER_THEN(status, rer_allocate(&run->is_issue, run->N, sizeof *run->is_issue, "flags", error));
     for (int64_t i = 0; status == RER_OK && i < run->N; i++)
         run->is_issue[i] = strcmp(rer_text(&columns[ISSUE].texts, i), "true") == 0;
     run->given = columns[GIVEN].texts;
@@ -67,10 +65,8 @@ static rer_status read_samples(rer_run_folder *run, const char *column, rer_erro
             return rer_fail(error, RER_BAD_USAGE,
                             "--column %s: holds texts; numbers are compared: rer, mistakenness, ...", column);
     rer_status status = rer_join_path(&path, run->path, "samples.csv", error);
-    if (status == RER_OK)
-        status = rer_table_columns_read(columns, count, &run->N, path, error);
-    if (status == RER_OK)
-        status = take_samples(run, columns, count, path, error);
+    RER_THEN(status, rer_table_columns_read(columns, count, &run->N, path, error));
+    RER_THEN(status, take_samples(run, columns, count, path, error));
     if (status == RER_OK && is_known)
         memcpy(run->value, column[0] == 'r' ? run->chi_of : run->mistakenness, (size_t)run->N * sizeof *run->value);
     rer_table_columns_free(columns, count);
@@ -86,8 +82,7 @@ static rer_status read_classes(rer_run_folder *run, rer_error *error)
     char *path = NULL;
     int64_t rows = 0;
     rer_status status = rer_join_path(&path, run->path, "classes.csv", error);
-    if (status == RER_OK)
-        status = rer_table_columns_read(columns, 2, &rows, path, error);
+    RER_THEN(status, rer_table_columns_read(columns, 2, &rows, path, error));
     if (status == RER_OK) {
         status = read_numbers(&run->class_chi, &columns[1], path, error);
         run->classes = columns[0].texts;
@@ -142,9 +137,9 @@ static rer_status take_summary(rer_run_folder *folder, const json_t *root, const
     folder->is_safe = json_is_true(json_object_get(json_object_get(root, "options"), "spreadsheet-safe"));
     const char *detector = json_string_value(json_object_get(json_object_get(root, "options"), "detector"));
     (void)snprintf(folder->detector, sizeof folder->detector, "%.31s", detector != NULL ? detector : "");
-    rer_status status = rer_copy_text(&folder->reconstructor, reconstructor != NULL ? reconstructor : "", error);
+    RER_TRY(rer_copy_text(&folder->reconstructor, reconstructor != NULL ? reconstructor : "", error));
     folder->run.reconstructor = folder->reconstructor;
-    return status;
+    return RER_OK;
 }
 
 #define SUMMARY_MOST (64 << 20)
@@ -155,14 +150,11 @@ static rer_status read_summary(rer_run_folder *run, rer_error *error)
     char *path = NULL, *text = NULL;
     json_error_t cause;
     rer_status status = rer_join_path(&path, run->path, "summary.json", error);
-    if (status == RER_OK)
-        status = rer_bytes_open(&bytes, path, error);
+    RER_THEN(status, rer_bytes_open(&bytes, path, error));
     if (status == RER_OK && bytes.size > SUMMARY_MOST)
         status = rer_fail(error, RER_BAD_INPUT, "%s: too large for a summary of rer analyze", path);
-    if (status == RER_OK)
-        status = rer_allocate(&text, bytes.size + 1, 1, "summary.json", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(&bytes, 0, bytes.size, text, path, error);
+    RER_THEN(status, rer_allocate(&text, bytes.size + 1, 1, "summary.json", error));
+    RER_THEN(status, rer_bytes_read(&bytes, 0, bytes.size, text, path, error));
     if (status == RER_OK) {
         json_t *root = json_loadb(text, (size_t)bytes.size, 0, &cause);
         status = root != NULL ? take_summary(run, root, path, error)
@@ -177,9 +169,7 @@ static rer_status read_summary(rer_run_folder *run, rer_error *error)
 /* The last part of the path, without slashes at its end. */
 static rer_status set_name(rer_run_folder *run, const char *path, rer_error *error)
 {
-    rer_status status = rer_copy_text(&run->path, path, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_copy_text(&run->path, path, error));
     for (size_t length = strlen(run->path); length > 1 && run->path[length - 1] == '/'; length--)
         run->path[length - 1] = 0;
     const char *slash = strrchr(run->path, '/');
@@ -191,14 +181,10 @@ rer_status rer_run_folder_read(rer_run_folder *run, const char *path, const char
     static const char *const files[] = {"summary.json", "samples.csv", "classes.csv"};
     rer_run_folder made = {0};
     rer_status status = set_name(&made, path, error);
-    if (status == RER_OK)
-        status = rer_manifest_check(path, files, RER_COUNT(files), error);
-    if (status == RER_OK)
-        status = read_summary(&made, error);
-    if (status == RER_OK)
-        status = read_samples(&made, column, error);
-    if (status == RER_OK)
-        status = read_classes(&made, error);
+    RER_THEN(status, rer_manifest_check(path, files, RER_COUNT(files), error));
+    RER_THEN(status, read_summary(&made, error));
+    RER_THEN(status, read_samples(&made, column, error));
+    RER_THEN(status, read_classes(&made, error));
     if (status == RER_OK && made.N != made.run.n_samples)
         status = rer_fail(error, RER_BAD_INPUT, "%s: samples.csv has %lld rows, but summary.json speaks of %lld", path,
                           (long long)made.N, (long long)made.run.n_samples);

@@ -72,8 +72,7 @@ rer_status rer_table_columns_read(rer_table_column *columns, int count, int64_t 
     rer_status status = rer_input_open(&input, path, error);
     if (status == RER_OK && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: this is no CSV", path);
-    if (status == RER_OK)
-        status = rer_csv_read(&input, ',', &handler, &trailing, error);
+    RER_THEN(status, rer_csv_read(&input, ',', &handler, &trailing, error));
     if (status == RER_OK && !r.has_header)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is empty; a header and lines are expected", path);
     for (int i = 0; i < count; i++) {

@@ -50,11 +50,11 @@ static rer_status list_rows(embedding *e, rer_error *error)
 {
     if (rer_path_is_folder(e->files.input))
         return rer_photos_list(&e->photos, e->files.input, error);
-    rer_status status = rer_row_texts_all(&e->texts, e->files.input, error);
-    if (status == RER_OK && e->files.model == NULL)
-        status = rer_fail(error, RER_BAD_USAGE, "%s: texts need a model: --model DIR; a folder of pictures needs none",
-                          e->files.input);
-    return status;
+    RER_TRY(rer_row_texts_all(&e->texts, e->files.input, error));
+    if (e->files.model == NULL)
+        return rer_fail(error, RER_BAD_USAGE, "%s: texts need a model: --model DIR; a folder of pictures needs none",
+                        e->files.input);
+    return RER_OK;
 }
 
 /* Rows of an earlier call are those of whole batches: batches are as they were. */
@@ -77,9 +77,8 @@ static rer_status describe_classes(embedding *e, const rer_encoder_settings *set
                         e->files.classes);
     rer_status status = rer_row_texts_all(&names, e->files.classes, error);
     e->classes_shape[0] = names.count;
-    if (status == RER_OK)
-        status = rer_class_texts_describe(&e->classes, &e->classes_shape[1], &names, e->files.class_template, settings,
-                                          error);
+    RER_THEN(status, rer_class_texts_describe(&e->classes, &e->classes_shape[1], &names, e->files.class_template,
+                                              settings, error));
     rer_texts_free(&names);
     return status;
 }
@@ -94,18 +93,15 @@ static rer_status prepare_all(embedding *e, rer_error *error)
     if (e->files.input == NULL || e->files.out == NULL)
         return rer_fail(error, RER_BAD_USAGE,
                         "no folder of pictures or file of texts, or no file for features is named");
-    rer_status status = rer_check_output(e->files.out, NULL, error);
-    if (status == RER_OK)
-        status = list_rows(e, error);
-    if (status == RER_OK && e->files.classes != NULL)
-        status = describe_classes(e, &settings, error);
+    RER_TRY(rer_check_output(e->files.out, NULL, error));
+    RER_TRY(list_rows(e, error));
+    if (e->files.classes != NULL)
+        RER_TRY(describe_classes(e, &settings, error));
     settings.of_texts = e->texts.count > 0;
-    if (status == RER_OK)
-        status = rer_encoder_open(&e->encoder, &settings, error);
-    if (status == RER_OK)
-        status = rer_rows_file_open(&e->rows, e->files.out, rer_encoder_columns(e->encoder),
-                                    e->options.embed_dtype == RER_EMBED_F16, find_checksum(e), error);
-    return status == RER_OK ? take_earlier(e, error) : status;
+    RER_TRY(rer_encoder_open(&e->encoder, &settings, error));
+    RER_TRY(rer_rows_file_open(&e->rows, e->files.out, rer_encoder_columns(e->encoder),
+                               e->options.embed_dtype == RER_EMBED_F16, find_checksum(e), error));
+    return take_earlier(e, error);
 }
 
 /* ---- 2. rows ---------------------------------------------------------------------------------- */
@@ -139,16 +135,15 @@ static rer_status add_rows(void *context, const rer_made_rows *made, rer_error *
 {
     embedding *e = context;
     float *rows = (float *)(void *)made->rows;
-    rer_status status = RER_OK;
-    for (int64_t i = 0; i < made->count && status == RER_OK; i++) {
+    for (int64_t i = 0; i < made->count; i++) {
         float *row = rows + i * e->rows.columns;
         if (made->failures == NULL || made->failures[i].status == RER_OK)
-            status = check_row(e, row, made->first + i, error);
+            RER_TRY(check_row(e, row, made->first + i, error));
         else
             for (int64_t j = 0; j < e->rows.columns; j++)
                 row[j] = NAN;
     }
-    return status == RER_OK ? rer_rows_file_add(&e->rows, rows, made->count, error) : status;
+    return rer_rows_file_add(&e->rows, rows, made->count, error);
 }
 
 static rer_status read_pictures(embedding *e, rer_pool *pool, rer_error *error)
@@ -169,10 +164,9 @@ static rer_status make_rows(embedding *e, const rer_progress *progress, rer_erro
     rer_pool *pool = NULL;
     rer_pool_settings settings = {.threads = e->options.threads, .memory = e->options.memory, .progress = progress};
     rer_status status = rer_pool_open(&pool, &settings, error);
-    if (status == RER_OK)
-        status = e->texts.count == 0
-                     ? read_pictures(e, pool, error)
-                     : rer_text_rows_read(&e->texts, e->summary.n_before, e->encoder, add_rows, e, pool, error);
+    RER_THEN(status, e->texts.count == 0
+                         ? read_pictures(e, pool, error)
+                         : rer_text_rows_read(&e->texts, e->summary.n_before, e->encoder, add_rows, e, pool, error));
     rer_pool_close(pool);
     return status;
 }
@@ -297,12 +291,11 @@ static rer_status name_output(char **path, const char *out, const char *ending, 
     int64_t length = (int64_t)strlen(out), size = length + 32;
     if (ending == NULL)
         return rer_copy_text(path, out, error);
-    rer_status status = rer_allocate(path, size, 1, "a file name", error);
+    RER_TRY(rer_allocate(path, size, 1, "a file name", error));
     if (rer_path_ends(out, ".npy"))
         length -= (int64_t)strlen(".npy");
-    if (status == RER_OK)
-        (void)snprintf(*path, (size_t)size, "%.*s%s", (int)length, out, ending);
-    return status;
+    (void)snprintf(*path, (size_t)size, "%.*s%s", (int)length, out, ending);
+    return RER_OK;
 }
 
 static rer_status write_output(rer_output *output, const embedding *e, int which, rer_error *error)
@@ -310,10 +303,8 @@ static rer_status write_output(rer_output *output, const embedding *e, int which
     char *path = NULL;
     rer_writer *writer = NULL;
     rer_status status = name_output(&path, e->files.out, outputs[which].ending, error);
-    if (status == RER_OK)
-        status = rer_allocate(&writer, 1, sizeof *writer, "a writer", error);
-    if (status == RER_OK)
-        status = rer_output_open(output, path, error);
+    RER_THEN(status, rer_allocate(&writer, 1, sizeof *writer, "a writer", error));
+    RER_THEN(status, rer_output_open(output, path, error));
     if (status == RER_OK) {
         rer_writer_start(writer, output, error);
         writer->spreadsheet_safe = e->options.spreadsheet_safe;
@@ -353,8 +344,7 @@ static rer_status write_all(embedding *e, rer_error *error)
     for (int i = 0; i < OUTPUTS && status == RER_OK; i++)
         if (wanted[i])
             status = write_output(&made[count++], e, i, error);
-    if (status == RER_OK)
-        status = rer_outputs_commit(made, count, error);
+    RER_THEN(status, rer_outputs_commit(made, count, error));
     for (int i = 0; i < count; i++)
         rer_output_discard(&made[i]);
     if (status == RER_OK && !wanted[SKIPPED])
@@ -371,19 +361,15 @@ rer_status rer_embed(rer_embed_summary *summary, const rer_embed_files *files, c
     double start = rer_now();
     rer_error_clear(error);
     rer_status status = rer_struct_check(summary, "rer_embed_summary", error);
-    if (status == RER_OK)
-        status = rer_struct_take(&e.files, sizeof e.files, files, "rer_embed_files", error);
-    if (status == RER_OK)
-        status = rer_options_take(&e.options, options, error);
-    if (status == RER_OK)
-        status = prepare_all(&e, error);
+    RER_THEN(status, rer_struct_take(&e.files, sizeof e.files, files, "rer_embed_files", error));
+    RER_THEN(status, rer_options_take(&e.options, options, error));
+    RER_THEN(status, prepare_all(&e, error));
     if (status == RER_OK) {
         rer_struct_give(summary, &e.summary, sizeof e.summary);
         e.progress = progress;
         status = make_rows(&e, progress, error);
     }
-    if (status == RER_OK)
-        status = write_all(&e, error);
+    RER_THEN(status, write_all(&e, error));
     e.summary.seconds = rer_now() - start;
     if (status == RER_OK)
         rer_struct_give(summary, &e.summary, sizeof e.summary);

@@ -73,9 +73,7 @@ static rer_status read_all(const rer_rows_file *file, void *bytes, int64_t count
 static rer_status check_head(rer_rows_file *file, const head *wanted, int64_t size, rer_error *error)
 {
     head found;
-    rer_status status = read_all(file, &found, HEAD_BYTES, 0, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(read_all(file, &found, HEAD_BYTES, 0, error));
     if (memcmp(found.magic, magic, sizeof magic) != 0)
         return rer_fail(error, RER_BAD_INPUT, "%s: is in the way, and nothing that rer embed has made; move it",
                         file->path);
@@ -109,11 +107,9 @@ rer_status rer_rows_file_open(rer_rows_file *file, const char *out, int64_t colu
     size_t size = strlen(out) + sizeof ".part";
     head wanted = {.checksum = checksum, .columns = columns, .item_size = item_bytes(&opened)};
     memcpy(wanted.magic, magic, sizeof magic);
-    rer_status status = rer_allocate(&opened.path, (int64_t)size, 1, "a file name", error);
-    if (status == RER_OK) {
-        (void)snprintf(opened.path, size, "%s.part", out);
-        status = open_file(&opened, &wanted, error);
-    }
+    RER_TRY(rer_allocate(&opened.path, (int64_t)size, 1, "a file name", error));
+    (void)snprintf(opened.path, size, "%s.part", out);
+    rer_status status = open_file(&opened, &wanted, error);
     if (status == RER_OK)
         *file = opened;
     else
@@ -138,9 +134,8 @@ rer_status rer_rows_file_add(rer_rows_file *file, const float *rows, int64_t cou
         status = rer_allocate(&halves, values, sizeof *halves, "rows as float16", error);
     for (int64_t i = 0; file->is_half && i < values && status == RER_OK; i++)
         halves[i] = to_half(rows[i]);
-    if (status == RER_OK)
-        status = write_all(file, file->is_half ? (const void *)halves : rows, count * rer_rows_file_row_bytes(file), at,
-                           error);
+    RER_THEN(status, write_all(file, file->is_half ? (const void *)halves : rows, count * rer_rows_file_row_bytes(file),
+                               at, error));
     if (status == RER_OK)
         file->rows += count;
     free(halves);
@@ -152,9 +147,7 @@ rer_status rer_rows_file_read(const rer_rows_file *file, int64_t row, void *out,
     int64_t bytes = rer_rows_file_row_bytes(file);
     uint16_t half;
     float whole;
-    rer_status status = read_all(file, out, bytes, HEAD_BYTES + row * bytes, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(read_all(file, out, bytes, HEAD_BYTES + row * bytes, error));
     memcpy(&half, out, sizeof half);
     memcpy(&whole, out, file->is_half ? 0 : sizeof whole);
     *is_there = file->is_half ? (half & 0x7FFF) <= 0x7C00 : whole == whole;

@@ -53,9 +53,7 @@ static rer_status check_classes(const rer_labels *labels, rer_error *error)
 static rer_status relabel(rer_dataset *data, decided *made, rer_error *error)
 {
     rer_labels *labels = &data->labels;
-    rer_status status = rer_allocate(&made->before, data->N, sizeof *made->before, "labels", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made->before, data->N, sizeof *made->before, "labels", error));
     memcpy(made->before, labels->codes, (size_t)data->N * sizeof *made->before);
     for (int64_t i = 0; i < made->count; i++)
         if (!made->verdicts[i].is_tie)
@@ -104,9 +102,7 @@ static rer_status fit_line(line *fitted, const rer_review *review, const rer_res
 {
     double *odds = NULL, n = 0, x = 0, y = 0, xx = 0, xy = 0;
     int64_t count = 0;
-    rer_status status = rer_allocate(&odds, result->N, sizeof *odds, "odds", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&odds, result->N, sizeof *odds, "odds", error));
     for (int64_t row = 0; row < result->N; row++)
         if (is_compared(review, result, row))
             odds[count++] = odds_of((double)review->rows.first[row]);
@@ -134,9 +130,7 @@ static rer_status fit_line(line *fitted, const rer_review *review, const rer_res
 static rer_status take_rows(rer_review *review, const rer_result *result, rer_error *error)
 {
     line fitted;
-    rer_status status = fit_line(&fitted, review, result, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(fit_line(&fitted, review, result, error));
     (void)pthread_rwlock_wrlock(&review->rows_lock);
     for (int64_t row = 0; row < result->N; row++) {
         if (!is_compared(review, result, row))
@@ -176,10 +170,8 @@ static rer_status show(rer_review *review, rer_result *result, const decided *ma
     char *report = NULL;
     leave_out(result, made);
     rer_status status = rer_allocate(&odds, result->N, sizeof *odds, "odds", error);
-    if (status == RER_OK)
-        status = take_rows(review, result, error);
-    if (status == RER_OK)
-        status = rer_review_learn(&taught, odds, review, error);
+    RER_THEN(status, take_rows(review, result, error));
+    RER_THEN(status, rer_review_learn(&taught, odds, review, error));
     if (status == RER_OK) {
         correct(result, odds);
         status = rer_file_text(&report, rer_put_report, &files, error);
@@ -205,12 +197,9 @@ static rer_status look(rer_review *review, rer_error *error)
     (void)pthread_mutex_lock(&review->lock);
     rer_status status = rer_review_verdicts(&made.verdicts, &made.count, review, error);
     (void)pthread_mutex_unlock(&review->lock);
-    if (status == RER_OK)
-        status = relabel(review->data, &made, error);
-    if (status == RER_OK)
-        status = rer_analyze(&result, review->data, &review->options, NULL, &progress, error);
-    if (status == RER_OK)
-        status = show(review, result, &made, error);
+    RER_THEN(status, relabel(review->data, &made, error));
+    RER_THEN(status, rer_analyze(&result, review->data, &review->options, NULL, &progress, error));
+    RER_THEN(status, show(review, result, &made, error));
     restore(review->data, &made);
     rer_result_free(result);
     return status;

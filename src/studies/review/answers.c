@@ -135,15 +135,16 @@ static rer_status search_rows(search *s, rer_error *error)
 {
     const rer_review_rows *rows = &s->review->rows;
     const rer_dataset *data = s->review->data;
-    rer_status status = rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error);
-    for (int32_t c = 0; status == RER_OK && c < rows->classes.count; c++)
+    rer_status status = RER_OK;
+    RER_TRY(rer_allocate(&s->has_class, rows->classes.count, 1, "classes", error));
+    for (int32_t c = 0; c < rows->classes.count; c++)
         s->has_class[c] = has_words(rer_text(&rows->classes, c), s->words);
-    if (status == RER_OK && s->number >= s->first && s->number < rows->N) /* what was named comes first */
+    if (s->number >= s->first && s->number < rows->N) /* what was named comes first */
         s->found[s->count++] = s->number;
-    if (status == RER_OK && data != NULL && rer_row_texts_are_there(&data->texts))
+    if (data != NULL && rer_row_texts_are_there(&data->texts))
         status = rer_row_texts_visit(&data->texts, rows->N, take_row, s, error);
     else
-        for (int64_t row = s->first; status == RER_OK && row < rows->N && take_row(s, row, NULL);)
+        for (int64_t row = s->first; row < rows->N && take_row(s, row, NULL);)
             row++;
     free(s->has_class);
     return status;
@@ -186,8 +187,7 @@ static void answer_rows(rer_answer *answer, rer_review *review, const rer_reques
     rer_writer writer;
     rer_json json = {.writer = &writer, .style = RER_JSON_LINE};
     rer_status status = search_rows(&s, &error);
-    if (status == RER_OK)
-        status = texts_of(&texts, review, s.found, s.count, &error);
+    RER_THEN(status, texts_of(&texts, review, s.found, s.count, &error));
     rer_writer_start(&writer, NULL, &error);
     (void)rer_writer_ok(&writer, status);
     rer_json_object(&json, NULL);
@@ -227,10 +227,8 @@ static rer_status read_picture(rer_answer *answer, const char *path, rer_error *
     if (!S_ISREG(found.st_mode) || found.st_size > PICTURE_MOST)
         return rer_fail(error, RER_BAD_INPUT, "%s: is no file of a picture", path);
     rer_status status = rer_bytes_open_plain(&bytes, path, PICTURE_MOST, error);
-    if (status == RER_OK)
-        status = rer_allocate(&made, rer_max(bytes.size, 1), 1, "a picture", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(&bytes, 0, bytes.size, made, path, error);
+    RER_THEN(status, rer_allocate(&made, rer_max(bytes.size, 1), 1, "a picture", error));
+    RER_THEN(status, rer_bytes_read(&bytes, 0, bytes.size, made, path, error));
     if (status == RER_OK && (type = picture_type((const unsigned char *)made, bytes.size)) == NULL)
         status = rer_fail(error, RER_BAD_INPUT, "%s: is no picture", path);
     if (status == RER_OK)
@@ -247,8 +245,7 @@ static rer_status encode_picture(rer_answer *answer, const rer_images *images, i
     uint8_t *bytes = NULL;
     int64_t size = 0;
     rer_status status = rer_images_read(&picture, images, row, PICTURE_SIDE, error);
-    if (status == RER_OK)
-        status = rer_thumbnail_encode(&bytes, &size, &picture, PICTURE_SIDE, error);
+    RER_THEN(status, rer_thumbnail_encode(&bytes, &size, &picture, PICTURE_SIDE, error));
     rer_picture_free(&picture);
     if (status == RER_OK)
         *answer = (rer_answer){200, "image/webp", (char *)bytes, size};
@@ -392,8 +389,7 @@ static void answer_page(rer_answer *answer, rer_review *review, const rer_reques
     (void)request;
     (void)pthread_mutex_lock(&review->lock);
     rer_status status = make_state(&state, review, RER_JSON_PAGE, &error);
-    if (status == RER_OK)
-        status = rer_review_page(&page, review->report, state, &error);
+    RER_THEN(status, rer_review_page(&page, review->report, state, &error));
     (void)pthread_mutex_unlock(&review->lock);
     free(state);
     if (status == RER_OK)

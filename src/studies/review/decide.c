@@ -34,20 +34,13 @@ static rer_status take_id(rer_decision *decision, const json_t *from, rer_error 
 static rer_status take_decision(rer_decision *decision, const rer_review *review, const json_t *from, rer_error *error)
 {
     const json_t *row = json_object_get(from, "row");
-    rer_status status = take_id(decision, from, error);
-    if (status == RER_OK &&
-        (!json_is_integer(row) || json_integer_value(row) < 0 || json_integer_value(row) >= review->rows.N))
-        status = rer_fail(error, RER_BAD_INPUT, "row is to be a number from 0 to %lld", (long long)review->rows.N - 1);
-    if (status == RER_OK)
-        status = rer_decision_read(&decision->kind, json_string_value(json_object_get(from, "decision")), error);
-    if (status == RER_OK)
-        status = take_text(&decision->label, from, "label", RER_LABEL_MAX, error);
-    if (status == RER_OK)
-        status = take_text(&decision->given, from, "given", RER_LABEL_MAX, error);
-    if (status == RER_OK)
-        status = take_text(&decision->note, from, "note", RER_NOTE_MAX, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(take_id(decision, from, error));
+    if (!json_is_integer(row) || json_integer_value(row) < 0 || json_integer_value(row) >= review->rows.N)
+        return rer_fail(error, RER_BAD_INPUT, "row is to be a number from 0 to %lld", (long long)review->rows.N - 1);
+    RER_TRY(rer_decision_read(&decision->kind, json_string_value(json_object_get(from, "decision")), error));
+    RER_TRY(take_text(&decision->label, from, "label", RER_LABEL_MAX, error));
+    RER_TRY(take_text(&decision->given, from, "given", RER_LABEL_MAX, error));
+    RER_TRY(take_text(&decision->note, from, "note", RER_NOTE_MAX, error));
     bool changes = rer_decision_has_label(decision->kind);
     if (changes && decision->label[0] == 0)
         return rer_fail(error, RER_BAD_INPUT, "%s needs a label", rer_decision_word(decision->kind));
@@ -82,10 +75,8 @@ static rer_status take_decisions(rer_review *review, const json_t *root, rer_err
     rer_status status = take_text(&reviewer, root, "reviewer", RER_REVIEWER_MAX, error);
     if (status == RER_OK && (count < 1 || count > DECISIONS_MOST))
         status = rer_fail(error, RER_BAD_INPUT, "1 to %d decisions at a time, not %zu", DECISIONS_MOST, count);
-    if (status == RER_OK)
-        status = rer_allocate(&decisions, (int64_t)count, sizeof *decisions, "decisions", error);
-    if (status == RER_OK)
-        status = read_decisions(decisions, count, review, root, reviewer, error);
+    RER_THEN(status, rer_allocate(&decisions, (int64_t)count, sizeof *decisions, "decisions", error));
+    RER_THEN(status, read_decisions(decisions, count, review, root, reviewer, error));
     if (status == RER_OK) {
         (void)pthread_mutex_lock(&review->lock);
         status = rer_journal_add(&review->journal, decisions, (int64_t)count, error);

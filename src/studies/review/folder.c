@@ -98,10 +98,10 @@ static rer_status take_value(reading *r, int column, const char *text, int64_t l
     default: /* the suggestion, where there is one, else the nearest class */
         break;
     }
-    rer_status status = find_class(r, &c, text, line, error);
-    if (status == RER_OK && c >= 0 && (column == SUGGESTED || c != rows->given[r->row]))
+    RER_TRY(find_class(r, &c, text, line, error));
+    if (c >= 0 && (column == SUGGESTED || c != rows->given[r->row]))
         rows->suggested[r->row] = c;
-    return status;
+    return RER_OK;
 }
 
 static rer_status take_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
@@ -141,16 +141,16 @@ static rer_status prepare(reading *r, rer_error *error)
     const rer_room rooms[] = {RER_ROOM(rows->first, rows->N),     RER_ROOM(rows->promise, rows->N),
                               RER_ROOM(rows->chi, rows->N),       RER_ROOM(rows->given, rows->N),
                               RER_ROOM(rows->suggested, rows->N), RER_ROOM(r->classes, rows->classes.count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "rows", error);
-    for (int64_t row = 0; status == RER_OK && row < rows->N; row++)
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "rows", error));
+    for (int64_t row = 0; row < rows->N; row++)
         rows->suggested[row] = -1;
-    for (int32_t c = 0; status == RER_OK && c < rows->classes.count; c++)
+    for (int32_t c = 0; c < rows->classes.count; c++)
         r->classes[c] = (named){rer_text(&rows->classes, c), c};
-    if (status == RER_OK && rows->classes.count > 0)
+    if (rows->classes.count > 0)
         qsort(r->classes, (size_t)rows->classes.count, sizeof *r->classes, by_name);
     for (int k = 0; k < N_COLUMNS; k++)
         r->place[k] = -1;
-    return status;
+    return RER_OK;
 }
 
 /* Numbers have points, whatever the process's language. */
@@ -177,10 +177,8 @@ static rer_status read_rows(rer_review_rows *rows, const char *path, bool is_saf
     if (status == RER_OK && rows->N > input.bytes.size) /* before there is room for them */
         status = rer_fail(error, RER_BAD_INPUT, "%s: is too short for the %lld rows that summary.json speaks of", path,
                           (long long)rows->N);
-    if (status == RER_OK)
-        status = prepare(&r, error);
-    if (status == RER_OK)
-        status = read_plain(&input, &handler, error);
+    RER_THEN(status, prepare(&r, error));
+    RER_THEN(status, read_plain(&input, &handler, error));
     if (status == RER_OK && r.row != rows->N)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has %lld rows, but summary.json speaks of %lld", path,
                           (long long)r.row, (long long)rows->N);
@@ -256,12 +254,9 @@ static rer_status read_report(char **report, const char *path, rer_error *error)
     rer_bytes bytes = RER_NO_BYTES;
     char *text = NULL;
     rer_status status = rer_bytes_open_plain(&bytes, path, REPORT_MOST, error);
-    if (status == RER_OK)
-        status = rer_allocate(&text, bytes.size + 1, 1, "report.html", error);
-    if (status == RER_OK)
-        status = rer_bytes_read(&bytes, 0, bytes.size, text, path, error);
-    if (status == RER_OK)
-        status = rer_review_page_check(text, path, error);
+    RER_THEN(status, rer_allocate(&text, bytes.size + 1, 1, "report.html", error));
+    RER_THEN(status, rer_bytes_read(&bytes, 0, bytes.size, text, path, error));
+    RER_THEN(status, rer_review_page_check(text, path, error));
     rer_bytes_close(&bytes);
     if (status == RER_OK)
         *report = text;
@@ -274,9 +269,7 @@ static rer_status read_report(char **report, const char *path, rer_error *error)
 
 static rer_status open_same(rer_review *review, const rer_inputs *inputs, rer_error *error)
 {
-    rer_status status = rer_dataset_open(&review->data, &inputs->files, &review->options, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_dataset_open(&review->data, &inputs->files, &review->options, error));
     const rer_dataset *data = review->data;
     bool is_clustered = data->labels.codes == NULL;
     if (data->N == review->rows.N && (is_clustered || data->labels_checksum == review->checksum))
@@ -293,8 +286,7 @@ static void open_data(rer_review *review, const char *path)
                             ? rer_inputs_read(&inputs, path, &cause)
                             : rer_fail(&cause, RER_BAD_INPUT,
                                        "the run names no files: its data was in memory, or a model's scores of it");
-    if (status == RER_OK)
-        status = open_same(review, &inputs, &cause);
+    RER_THEN(status, open_same(review, &inputs, &cause));
     if (status != RER_OK) {
         rer_dataset_free(review->data);
         review->data = NULL;
@@ -315,15 +307,11 @@ static rer_status read_files(rer_review *review, rer_error *error)
     rer_status status = rer_manifest_check(review->folder, names, FILES, error);
     for (int i = 0; status == RER_OK && i < PATHS; i++)
         status = rer_join_path(&paths[i], review->folder, names[i], error);
-    if (status == RER_OK)
-        status = read_summary(review, paths[SUMMARY], error);
+    RER_THEN(status, read_summary(review, paths[SUMMARY], error));
     is_safe = review->options.spreadsheet_safe;
-    if (status == RER_OK)
-        status = read_classes(&review->rows, paths[CLASSES], is_safe, error);
-    if (status == RER_OK)
-        status = read_rows(&review->rows, paths[SAMPLES], is_safe, error);
-    if (status == RER_OK)
-        status = read_report(&review->report, paths[REPORT], error);
+    RER_THEN(status, read_classes(&review->rows, paths[CLASSES], is_safe, error));
+    RER_THEN(status, read_rows(&review->rows, paths[SAMPLES], is_safe, error));
+    RER_THEN(status, read_report(&review->report, paths[REPORT], error));
     if (status == RER_OK)
         open_data(review, paths[INPUTS]);
     rer_free_all((void **)paths, PATHS);
@@ -335,8 +323,8 @@ rer_status rer_review_open(rer_review *review, const char *folder, rer_error *er
     *review = (rer_review){.journal = RER_NO_JOURNAL};
     (void)pthread_mutex_init(&review->lock, NULL);
     (void)pthread_rwlock_init(&review->rows_lock, NULL);
-    rer_status status = rer_copy_text(&review->folder, folder, error);
-    return status == RER_OK ? read_files(review, error) : status;
+    RER_TRY(rer_copy_text(&review->folder, folder, error));
+    return read_files(review, error);
 }
 
 void rer_review_close(rer_review *review)

@@ -22,8 +22,7 @@ static rer_status serve(rer_review *review, const rer_review_settings *settings,
 {
     review->reviewer = settings->reviewer != NULL ? settings->reviewer : "reviewer";
     rer_status status = rer_journal_open(&review->journal, review->folder, review->checksum, true, error);
-    if (status == RER_OK)
-        status = rer_server_run(review, settings->port, settings->ready, settings->context, progress, error);
+    RER_THEN(status, rer_server_run(review, settings->port, settings->ready, settings->context, progress, error));
     rer_again_stop(review);
     return status;
 }
@@ -35,15 +34,12 @@ rer_status rer_review_serve(const char *folder, const rer_review_settings *given
     rer_review_settings settings;
     rer_error_clear(error);
     rer_status status = rer_struct_take(&settings, sizeof settings, given, "rer_review_settings", error);
-    if (status == RER_OK)
-        status = check_settings(&settings, error);
-    if (status == RER_OK)
-        status = rer_server_load(error);
+    RER_THEN(status, check_settings(&settings, error));
+    RER_THEN(status, rer_server_load(error));
     if (status != RER_OK)
         return status;
     status = rer_review_open(&review, folder, error);
-    if (status == RER_OK)
-        status = serve(&review, &settings, progress, error);
+    RER_THEN(status, serve(&review, &settings, progress, error));
     rer_review_close(&review);
     return status;
 }
@@ -53,10 +49,8 @@ rer_status rer_review_export(const char *folder, const char *out, rer_error *err
     rer_review review = {.journal = RER_NO_JOURNAL};
     rer_error_clear(error);
     rer_status status = rer_review_open(&review, folder, error);
-    if (status == RER_OK)
-        status = rer_journal_open(&review.journal, folder, review.checksum, false, error);
-    if (status == RER_OK)
-        status = rer_file_write(out, rer_review_put_decisions, &review, 0, error);
+    RER_THEN(status, rer_journal_open(&review.journal, folder, review.checksum, false, error));
+    RER_THEN(status, rer_file_write(out, rer_review_put_decisions, &review, 0, error));
     rer_review_close(&review);
     return status;
 }

@@ -414,10 +414,8 @@ rer_status rer_server_run(rer_review *review, int32_t port, void (*ready)(void *
     for (int i = 0; i < CONNECTIONS; i++)
         s.slots[i].fd = -1;
     rer_status status = make_token(&s, error);
-    if (status == RER_OK)
-        status = rer_review_policy(&s.policy, error);
-    if (status == RER_OK)
-        status = start(&s, port, error);
+    RER_THEN(status, rer_review_policy(&s.policy, error));
+    RER_THEN(status, start(&s, port, error));
     if (status == RER_OK) {
         tell(&s, ready, context);
         serve(&s, progress);

@@ -83,8 +83,8 @@ rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, co
     *verdicts = NULL;
     *count = 0;
     const rer_room rooms[] = {RER_ROOM(votes, journal->count), RER_ROOM(*verdicts, journal->count)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "verdicts", error);
-    for (int64_t i = 0; status == RER_OK && i < journal->count; i++) {
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "verdicts", error));
+    for (int64_t i = 0; i < journal->count; i++) {
         const rer_entry *entry = &journal->entries[i];
         if (!entry->is_current || entry->kind == RER_OPEN || entry->kind == RER_UNSURE || entry->row >= review->rows.N)
             continue;
@@ -92,10 +92,9 @@ rer_status rer_review_verdicts(rer_verdict_of_row **verdicts, int64_t *count, co
         int32_t outcome = keeps ? review->rows.given[entry->row] : drops ? -1 : class_of(review, entry);
         votes[n++] = (rer_vote){entry->row, outcome, entry->reviewer};
     }
-    if (status == RER_OK)
-        *count = rer_votes_count(*verdicts, votes, n);
+    *count = rer_votes_count(*verdicts, votes, n);
     free(votes);
-    return status;
+    return RER_OK;
 }
 
 /* ---- the lesson ------------------------------------------------------------------------------- */
@@ -143,12 +142,10 @@ static void group_pairs(lesson *taken)
 /* What the journal says; the lock is held. */
 static rer_status read_journal(lesson *taken, rer_error *error)
 {
-    rer_status status = rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, taken->review, error);
-    if (status == RER_OK)
-        status = rer_allocate(&taken->promises, taken->review->rows.N, sizeof *taken->promises, "promises", error);
-    if (status == RER_OK)
-        promises_of(taken->promises, taken->review);
-    return status;
+    RER_TRY(rer_review_verdicts(&taken->verdicts, &taken->n_verdicts, taken->review, error));
+    RER_TRY(rer_allocate(&taken->promises, taken->review->rows.N, sizeof *taken->promises, "promises", error));
+    promises_of(taken->promises, taken->review);
+    return RER_OK;
 }
 
 static rer_status fit(lesson *taken, rer_error *error)
@@ -156,9 +153,7 @@ static rer_status fit(lesson *taken, rer_error *error)
     int64_t n = taken->n_verdicts;
     const rer_room rooms[] = {RER_ROOM(taken->is_decided, taken->review->rows.N), RER_ROOM(taken->promised, n),
                               RER_ROOM(taken->wrong, n), RER_ROOM(taken->group, n), RER_ROOM(taken->pairs, n)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error));
     collect(taken);
     group_pairs(taken);
     return rer_grouped_logistic_fit(&taken->fit, taken->promised, taken->wrong, taken->group, taken->n, taken->n_pairs,
@@ -198,17 +193,15 @@ static rer_status sum_up(rer_taught *taught, float *odds, const lesson *taken, r
     double *promised = NULL, spread = 0;
     int32_t *group = NULL;
     const rer_room rooms[] = {RER_ROOM(promised, taken->review->rows.N), RER_ROOM(group, taken->review->rows.N)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error);
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "what was learned", error));
     *taught = (rer_taught){.looked = taken->n, .shift = taken->fit.shift, .slope = taken->fit.slope};
     for (int64_t i = 0; i < taken->n; i++) {
         taught->wrong += taken->wrong[i] > 0;
         taught->promised += rer_logistic(taken->promised[i]);
     }
-    if (status == RER_OK) {
-        taught->next = find_next(promised, group, odds, taken);
-        status =
-            rer_grouped_logistic_sum(&taught->expected, &spread, &taken->fit, promised, group, taught->next, error);
-    }
+    taught->next = find_next(promised, group, odds, taken);
+    rer_status status =
+        rer_grouped_logistic_sum(&taught->expected, &spread, &taken->fit, promised, group, taught->next, error);
     for (int64_t i = 0; status == RER_OK && i < taught->next; i++)
         taught->promised_next += rer_logistic(promised[i]);
     taught->low = fmax(0, taught->expected - INTERVAL * spread);
@@ -222,14 +215,11 @@ rer_status rer_review_learn(rer_taught *taught, float *odds, rer_review *review,
     lesson taken = {.review = review};
     (void)pthread_mutex_lock(&review->lock);
     rer_status status = rer_journal_catch_up(&review->journal, error);
-    if (status == RER_OK)
-        status = read_journal(&taken, error);
+    RER_THEN(status, read_journal(&taken, error));
     (void)pthread_mutex_unlock(&review->lock);
     (void)pthread_rwlock_rdlock(&review->rows_lock);
-    if (status == RER_OK)
-        status = fit(&taken, error);
-    if (status == RER_OK)
-        status = sum_up(taught, odds, &taken, error);
+    RER_THEN(status, fit(&taken, error));
+    RER_THEN(status, sum_up(taught, odds, &taken, error));
     (void)pthread_rwlock_unlock(&review->rows_lock);
     rer_grouped_logistic_free(&taken.fit);
     RER_FREE_ALL(taken.verdicts, taken.promises, taken.is_decided, taken.promised, taken.wrong, taken.group,

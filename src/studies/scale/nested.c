@@ -85,9 +85,7 @@ static rer_status sum_rows(subset_pass *pass, rer_error *error)
         .commit = add_rows,
         .context = pass,
     };
-    rer_status status = rer_pool_run(pass->run->pool, &job, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_pool_run(pass->run->pool, &job, error));
     for (int s = 1; s < pass->nested->count; s++) { /* what is new -> all */
         for (int64_t c = 0; c < pass->C; c++)
             pass->n[s * pass->C + c] += pass->n[(s - 1) * pass->C + c];
@@ -269,9 +267,7 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
     subset_scratch *parts = memory;
     *parts = lay_out(pass, &scratch);
     rer_block block = parts->block;
-    rer_status status = rer_block_read(&block, pass->run, &pass->whole->normalizer, item, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_block_read(&block, pass->run, &pass->whole->normalizer, item, error));
     const rer_row_terms *terms = prepare_block(pass, &block, parts);
     for (int s = 0; s < pass->nested->count; s++) {
         for (int64_t i = 0; i < block.count; i++)
@@ -307,10 +303,10 @@ static rer_status allocate_pass(subset_pass *pass, rer_error *error)
     const rer_room rooms[] = {RER_ROOM(pass->n, count * C), RER_ROOM(pass->mean, count * each),
                               RER_ROOM(pass->u, each),      RER_ROOM(pass->v, count * each),
                               RER_ROOM(pass->norm, C),      RER_ROOM(pass->norms, count * C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes", error);
-    if (status == RER_OK && C <= RER_CENTROID_PAIRS_MAX)
-        status = rer_allocate(&pass->pairs, count * C * C, sizeof *pass->pairs, "distances between classes", error);
-    return status;
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "class sizes", error));
+    if (C <= RER_CENTROID_PAIRS_MAX)
+        RER_TRY(rer_allocate(&pass->pairs, count * C * C, sizeof *pass->pairs, "distances between classes", error));
+    return RER_OK;
 }
 
 rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, const rer_model *whole, const rer_run *run,
@@ -328,10 +324,8 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
     };
     memset(sums, 0, (size_t)nested->count * sizeof *sums);
     rer_status status = allocate_pass(&pass, error);
-    if (status == RER_OK)
-        status = sum_rows(&pass, error);
-    if (status == RER_OK)
-        status = make_tables(&pass, error);
+    RER_THEN(status, sum_rows(&pass, error));
+    RER_THEN(status, make_tables(&pass, error));
     rer_scratch measure = RER_MEASURE;
     (void)lay_out(&pass, &measure);
     rer_job job = {
@@ -344,8 +338,7 @@ rer_status rer_score_nested(rer_nested_sums *sums, const rer_nested *nested, con
         .commit = commit_block,
         .context = &pass,
     };
-    if (status == RER_OK)
-        status = rer_pool_run(run->pool, &job, error);
+    RER_THEN(status, rer_pool_run(run->pool, &job, error));
     RER_FREE_ALL(pass.n, pass.mean, pass.u, pass.v, pass.norm, pass.norms, pass.pairs);
     return status;
 }

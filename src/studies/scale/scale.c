@@ -106,26 +106,25 @@ static rer_status set_sizes(scale_run *scale, rer_error *error)
 {
     const int32_t *asked = scale->options.sizes;
     rer_scaling *scaling = scale->scaling;
-    rer_status status = RER_OK;
     if (asked[0] == 0)
         choose_sizes(scale);
-    for (int i = 0; status == RER_OK && i < RER_NESTED_MAX && asked[i] > 0; i++) {
+    for (int i = 0; i < RER_NESTED_MAX && asked[i] > 0; i++) {
         if (is_usable(&scale->classes, scaling->labelled, asked[i]))
             scale->nested.sizes[scale->nested.count++] = asked[i];
         else
-            status = rer_notes_add(&scaling->notes, error,
-                                   "n = %d is left out: fewer than half of the classes have so many samples, or "
-                                   "hardly any would be left over",
-                                   asked[i]);
+            RER_TRY(rer_notes_add(&scaling->notes, error,
+                                  "n = %d is left out: fewer than half of the classes have so many samples, or "
+                                  "hardly any would be left over",
+                                  asked[i]));
     }
-    if (status == RER_OK && scale->nested.count < 2)
+    if (scale->nested.count < 2)
         return rer_fail(error, RER_BAD_INPUT,
                         "%s: %s usable sample size%s; at least two are needed. %lld labelled samples are %.1f a class; "
                         "give --sizes N,N,... below that, or more data",
                         scale->run.data->labels.source != NULL ? scale->run.data->labels.source : "labels",
                         scale->nested.count == 0 ? "no" : "only one", scale->nested.count == 0 ? "" : " is there",
                         (long long)scaling->labelled, (double)scaling->labelled / scaling->C);
-    return status;
+    return RER_OK;
 }
 
 /* ---- points -------------------------------------------------------------------------------- */
@@ -135,9 +134,7 @@ static rer_status draw_order(scale_run *scale, int32_t repeat, rer_error *error)
 {
     rer_class_rows *classes = &scale->classes;
     rer_class_rows_free(classes);
-    rer_status status = rer_class_rows_make(classes, &scale->run, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_class_rows_make(classes, &scale->run, error));
     for (int32_t c = 0; c < classes->C; c++) {
         int64_t *rows = classes->rows + classes->start[c], n = rer_class_size(classes, c);
         uint64_t key = (uint64_t)repeat << 32 | (uint32_t)c;
@@ -217,16 +214,15 @@ static rer_status refit_subset(rer_nested_sums *sums, scale_run *scale, int64_t 
 static rer_status run_repeat(rer_nested_sums *sums, scale_run *scale, part_progress *part, rer_error *error)
 {
     const rer_nested *nested = &scale->nested;
-    rer_status status = RER_OK;
     if (is_closed_form(scale)) {
         begin_part(part, scale);
         return rer_score_nested(sums, nested, scale->whole->model, &scale->run, error);
     }
-    for (int s = 0; status == RER_OK && s < nested->count; s++) {
+    for (int s = 0; s < nested->count; s++) {
         begin_part(part, scale);
-        status = refit_subset(&sums[s], scale, nested->sizes[s], error);
+        RER_TRY(refit_subset(&sums[s], scale, nested->sizes[s], error));
     }
-    return status;
+    return RER_OK;
 }
 
 /* Running mean and sum of squared deviations (Welford); `seen` counts the new value. */
@@ -244,18 +240,16 @@ static rer_status run_points(scale_run *scale, part_progress *part, rer_error *e
     rer_scaling *scaling = scale->scaling;
     const rer_nested *nested = &scale->nested;
     int32_t repeats = scaling->options.repeats;
-    rer_status status = RER_OK;
     for (int s = 0; s < nested->count; s++) {
         int64_t rows = subset_rows(&scale->classes, nested->sizes[s]);
         scaling->points[s] = (rer_scale_point){.n = (double)rows / scaling->C, .rows = rows, .subsets = repeats};
     }
-    for (int32_t repeat = 0; status == RER_OK && repeat < repeats; repeat++) {
+    for (int32_t repeat = 0; repeat < repeats; repeat++) {
         rer_nested_sums sums[RER_NESTED_MAX] = {0};
         double values[RER_MEASURES];
-        status = draw_order(scale, repeat, error);
-        if (status == RER_OK)
-            status = run_repeat(sums, scale, part, error);
-        for (int s = 0; status == RER_OK && s < nested->count; s++) {
+        RER_TRY(draw_order(scale, repeat, error));
+        RER_TRY(run_repeat(sums, scale, part, error));
+        for (int s = 0; s < nested->count; s++) {
             measure(values, &sums[s]);
             add_values(&scaling->points[s], values, repeat + 1);
         }
@@ -265,16 +259,14 @@ static rer_status run_points(scale_run *scale, part_progress *part, rer_error *e
             double *deviation = &scaling->points[s].deviation[m];
             *deviation = repeats > 1 ? sqrt(*deviation / (repeats - 1)) : NAN;
         }
-    return status;
+    return RER_OK;
 }
 
 static rer_status run_whole(scale_run *scale, const rer_dataset *data, const rer_progress *progress, rer_error *error)
 {
     rer_scaling *scaling = scale->scaling;
     double start = rer_now();
-    rer_status status = rer_analyze(&scale->whole, data, &scaling->options, NULL, progress, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_analyze(&scale->whole, data, &scaling->options, NULL, progress, error));
     const rer_summary *summary = &scale->whole->summary;
     scaling->seconds_whole = rer_now() - start;
     scaling->labelled = summary->n_labelled;
@@ -318,17 +310,16 @@ static rer_status add_notes(rer_scaling *scaling, const rer_reconstructor *recon
 {
     const rer_scale_law *law = &scaling->laws[RER_CHI];
     double first = scaling->points[0].mean[RER_CHI];
-    rer_status status = RER_OK;
     if (scaling->count < FEW_POINTS)
-        status = rer_notes_add(&scaling->notes, error, "%d points are few for a law: take its limit as a rough guess",
-                               scaling->count);
-    if (status == RER_OK && (first - 1) * (law->limit - 1) < 0)
-        status = rer_notes_add(&scaling->notes, error,
-                               "chi crosses 1 between n = %.0f and the limit: the law was not made for that",
-                               scaling->points[0].n);
-    if (status == RER_OK && reconstructor->scale_note != NULL)
-        status = rer_notes_add(&scaling->notes, error, "%s", reconstructor->scale_note);
-    return status;
+        RER_TRY(rer_notes_add(&scaling->notes, error, "%d points are few for a law: take its limit as a rough guess",
+                              scaling->count));
+    if ((first - 1) * (law->limit - 1) < 0)
+        RER_TRY(rer_notes_add(&scaling->notes, error,
+                              "chi crosses 1 between n = %.0f and the limit: the law was not made for that",
+                              scaling->points[0].n));
+    if (reconstructor->scale_note != NULL)
+        RER_TRY(rer_notes_add(&scaling->notes, error, "%s", reconstructor->scale_note));
+    return RER_OK;
 }
 
 rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n)
@@ -372,10 +363,7 @@ static rer_status allocate_run(scale_run *scale, int64_t N, rer_error *error)
 
 static rer_status start_run(scale_run *scale, const rer_dataset *data, const rer_progress *progress, rer_error *error)
 {
-    rer_status status =
-        rer_run_start(&scale->run, data, scale->given, data->labels.C, &scale->options, progress, error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_run_start(&scale->run, data, scale->given, data->labels.C, &scale->options, progress, error));
     scale->run.passes = &rer_passes_here;
     label_all(scale);
     for (int64_t row = 0; row < data->N; row++) /* invalid rows are known now */
@@ -391,30 +379,21 @@ static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_p
     part_progress part = {.outer = progress, .span = whole};
     rer_progress inner = {.report = report_part, .context = &part};
     const rer_progress *used = progress != NULL ? &inner : NULL;
-    rer_status status = allocate_run(scale, data->N, error);
-    if (status == RER_OK)
-        status = run_whole(scale, data, used, error);
-    if (status == RER_OK)
-        status = start_run(scale, data, used, error);
+    RER_TRY(allocate_run(scale, data->N, error));
+    RER_TRY(run_whole(scale, data, used, error));
+    RER_TRY(start_run(scale, data, used, error));
     scale->nested.place = scale->place;
-    if (status == RER_OK)
-        status = rer_class_rows_make(&scale->classes, &scale->run, error);
-    if (status == RER_OK)
-        status = set_sizes(scale, error);
-    if (status == RER_OK) {
-        scaling->count = scale->nested.count + 1;
-        scaling->points[scale->nested.count] = scaling->points[0];
-        int parts = is_closed_form(scale) ? 1 : scale->nested.count;
-        part.span = (1 - whole) / (parts * scaling->options.repeats);
-        part.from = whole - part.span;
-        status = run_points(scale, &part, error);
-    }
-    if (status == RER_OK) {
-        const rer_reconstructor *reconstructor = scale->whole->model->reconstructor;
-        fit_laws(scaling, reconstructor);
-        status = add_notes(scaling, reconstructor, error);
-    }
-    return status;
+    RER_TRY(rer_class_rows_make(&scale->classes, &scale->run, error));
+    RER_TRY(set_sizes(scale, error));
+    scaling->count = scale->nested.count + 1;
+    scaling->points[scale->nested.count] = scaling->points[0];
+    int parts = is_closed_form(scale) ? 1 : scale->nested.count;
+    part.span = (1 - whole) / (parts * scaling->options.repeats);
+    part.from = whole - part.span;
+    RER_TRY(run_points(scale, &part, error));
+    const rer_reconstructor *reconstructor = scale->whole->model->reconstructor;
+    fit_laws(scaling, reconstructor);
+    return add_notes(scaling, reconstructor, error);
 }
 
 rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_options *given,
@@ -425,10 +404,8 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     double start = rer_now();
     rer_error_clear(error);
     rer_status status = rer_options_take(&scale.options, given, error);
-    if (status == RER_OK)
-        status = rer_dataset_check_labelled(data, error);
-    if (status == RER_OK)
-        status = rer_allocate(&made, 1, sizeof *made, "the points", error);
+    RER_THEN(status, rer_dataset_check_labelled(data, error));
+    RER_THEN(status, rer_allocate(&made, 1, sizeof *made, "the points", error));
     if (status != RER_OK)
         return status;
     made->options = scale.options;
@@ -438,8 +415,7 @@ rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_o
     scale.scaling = made;
     if (data->features.name != NULL)
         status = rer_copy_text(&made->name, data->features.name, error);
-    if (status == RER_OK)
-        status = run_all(&scale, data, progress, error);
+    RER_THEN(status, run_all(&scale, data, progress, error));
     rer_run_end(&scale.run);
     rer_class_rows_free(&scale.classes);
     rer_result_free(scale.whole);
