@@ -21,11 +21,17 @@ set_tests_properties(device.analyses device.in_place device.out_of_memory PROPER
 # On a card, with our own plug-in: make test-cuda.
 foreach(test operations networks detectors)
     target_sources(test.device.${test} PRIVATE device/operations.c ${plain})
-    # What sanitizers see is a matter of a few shapes.
-    foreach(tool memcheck racecheck initcheck)
+    # What sanitizers see is a matter of a few shapes: they take a hundred times as long, and some of them a thousand.
+    set(limits memcheck:3000000 racecheck:60000 initcheck:60000)
+    if(test STREQUAL detectors) # racecheck follows cuBLAS through their products, for minutes
+        list(REMOVE_ITEM limits racecheck:60000)
+    endif()
+    foreach(limit ${limits})
+        string(REGEX REPLACE ":.*" "" tool ${limit})
+        string(REGEX REPLACE ".*:" "" most ${limit})
         add_test(NAME device.${tool}_${test} COMMAND compute-sanitizer --tool ${tool} --error-exitcode 9 $<TARGET_FILE:test.device.${test}>)
         set_tests_properties(device.${tool}_${test} PROPERTIES LABELS "cuda;once"
-                             ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_SMALL=1")
+                             ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_MOST=${most}")
     endforeach()
     # The plug-in with faults: its memory is full of NaN at first, and nothing is read before it was written.
     add_test(NAME device.poisoned_${test} COMMAND test.device.${test})
@@ -35,7 +41,7 @@ endforeach()
 add_test(NAME device.cuda COMMAND test.device.analyses)
 if(RER_WITH_CUDA) # the plug-in whose calls of CUDA fail where a test says
     set(wrapped cublasCreate_v2 cublasGemmEx cublasSetStream_v2 cudaEventCreateWithFlags cudaEventRecord
-        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
+        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaFree cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
         cudaMemcpy cudaMemcpyAsync cudaMemsetAsync cudaSetDevice cudaStreamCreateWithFlags cudaStreamSynchronize
         cudaStreamWaitEvent)
     list(TRANSFORM wrapped PREPEND -Xlinker=--wrap=)

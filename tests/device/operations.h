@@ -49,7 +49,7 @@ typedef struct problem {
 void *room(int64_t count, size_t size);
 problem make_problem(const shape *of);
 void free_problem(problem *made);
-/* With RER_TEST_SMALL, as for sanitizers, shapes that take long are left out. */
+/* Whether that is more than RER_TEST_MOST: of shapes, of which a sanitizer sees small ones. */
 bool is_left_out(int64_t work);
 
 typedef struct machine {

@@ -221,7 +221,8 @@ static void test_training(void **state)
     const rer_device_plugin *plugin = find_plugin();
     wrong = 0;
     for (size_t i = 0; i < sizeof training_shapes / sizeof *training_shapes; i++)
-        check_training(plugin, &training_shapes[i]);
+        if (!is_left_out(training_shapes[i].D * training_shapes[i].n * training_shapes[i].networks))
+            check_training(plugin, &training_shapes[i]);
     assert_int_equal(wrong, 0);
 }
 int main(void)

@@ -13,8 +13,12 @@ static __global__ void fill_batch(Training t, int64_t step)
     int64_t draw = first + (step * t.B + p % t.B) % draws;
     const float *from = t.x + t.x_start[network] + (p < t.B ? t.head[draw] : t.tail[draw]) * t.D;
     float *to = t.batch + (item * 2 * t.B + p) * t.D;
-    for (int64_t j = threadIdx.x; j < t.D; j += THREADS)
-        to[j] = from[j];
+    if (t.D % 4 == 0)
+        for (int64_t j = threadIdx.x; j < t.D / 4; j += THREADS)
+            ((float4 *)to)[j] = ((const float4 *)from)[j];
+    else
+        for (int64_t j = threadIdx.x; j < t.D; j += THREADS)
+            to[j] = from[j];
 }
 
 /* Fisher and Yates, with the places drawn by all threads and the exchanges made by one. */

@@ -77,7 +77,7 @@ struct Card {
     rer_device_model model; /* of the scoring: flags and numbers */
     rer_device_channel channel;
     bool has_root;
-    int64_t left;                /* bytes that may be used beside all this */
+    int64_t used, left;          /* bytes of all this; that may be used beside it */
     struct Searching *searching; /* NULL: no search is under way */
     struct Logistic *logistic;   /* NULL: no regressions are */
     struct Sweep *sweep;         /* NULL: classes are no networks */
@@ -124,6 +124,7 @@ template <typename T> T *take(Moment *moment, const T *from, int64_t count)
 {
     void *made = NULL;
     int64_t bytes = (count > 0 ? count : 1) * (int64_t)sizeof(T);
+    moment->wanted += bytes;
     moment->failed = moment->failed || bytes > moment->card->left || cudaMalloc(&made, (size_t)bytes) != cudaSuccess;
     if (moment->failed) {
         (void)cudaGetLastError();

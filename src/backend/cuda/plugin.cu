@@ -39,6 +39,7 @@ template <typename T> static void take(Card *card, T **where, int64_t count)
         see(card, "cudaMalloc", cudaMalloc(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->taken.push_back(made);
+    card->used += count * (int64_t)sizeof(T);
     *where = (T *)made;
 }
 
@@ -121,7 +122,7 @@ static void take_data(Card *card, int64_t free_before)
 {
     size_t free_now = 0, total = 0;
     CHECK(card, cudaMemGetInfo(&free_now, &total));
-    int64_t used = free_before - (int64_t)free_now, cap = card->shape.memory;
+    int64_t used = card->used, cap = card->shape.memory; /* other processes' part of the card is not counted */
     int64_t stages = RER_DEVICE_SLOTS * card->shape.rows * row_bytes(card), all = card->shape.N * row_bytes(card);
     int64_t room = cap > 0 ? cap - used : (int64_t)free_now - free_before / 10;
     card->keeps = all <= room;

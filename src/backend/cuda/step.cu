@@ -48,8 +48,10 @@ static __device__ inline void adam(float *w, float *m, float *v, float g, const 
     *w -= by.rate * *m / (sqrtf(*v) + 1e-7f);
 }
 
-/* Takes the gradient of a layer's weights. */
+/* Takes the gradient of a layer's weights, by tiles: what it reads lies in rows. */
 struct Adam {
+    static constexpr bool by_tile = true;
+    static constexpr int AT_ONCE = 4;
     float *w, *m, *v; /* the layer's, of network 0 */
     int64_t apart, N;
     const int32_t *active;
@@ -63,44 +65,61 @@ struct Adam {
         return active[item] >= 0;
     }
 
-    __device__ void take(int64_t item, int64_t i, int64_t j, const float (&g)[PRODUCT_PAIRS][2])
+    /* g [M, N] of a tile, its rows `stride` apart: of the layer's from (row, column) on. */
+    template <int TILE_M, int TILE_N, int STRIDE>
+    __device__ void take_tile(int64_t item, int64_t row, int64_t rows, int64_t column, const float *g)
     {
-        int64_t at = active[item] * apart + i * N + j;
-        float2 ws[PRODUCT_PAIRS], ms[PRODUCT_PAIRS], vs[PRODUCT_PAIRS];
-        if (N % 2 != 0) {
-            take_singly(at, j, g);
+        int64_t from = active[item] * apart;
+        if (N % 4 != 0) {
+            for (int at = threadIdx.x; at < TILE_M * TILE_N; at += PRODUCT_THREADS) {
+                int64_t i = row + at / TILE_N, j = column + at % TILE_N, place = from + i * N + j;
+                if (i < rows && j < N)
+                    step_one(place, g[at / TILE_N * STRIDE + at % TILE_N]);
+            }
             return;
         }
-#pragma unroll
-        for (int c = 0; c < PRODUCT_PAIRS; c++)
-            if (j + c * PRODUCT_STEP < N) {
-                ws[c] = *(const float2 *)(w + at + c * PRODUCT_STEP);
-                ms[c] = *(const float2 *)(m + at + c * PRODUCT_STEP);
-                vs[c] = *(const float2 *)(v + at + c * PRODUCT_STEP);
-            }
-#pragma unroll
-        for (int c = 0; c < PRODUCT_PAIRS; c++)
-            if (j + c * PRODUCT_STEP < N) {
-                adam(&ws[c].x, &ms[c].x, &vs[c].x, g[c][0], by);
-                adam(&ws[c].y, &ms[c].y, &vs[c].y, g[c][1], by);
-                squares += ws[c].x * ws[c].x + ws[c].y * ws[c].y;
-                *(float2 *)(w + at + c * PRODUCT_STEP) = ws[c];
-                *(float2 *)(m + at + c * PRODUCT_STEP) = ms[c];
-                *(float2 *)(v + at + c * PRODUCT_STEP) = vs[c];
-            }
+        for (int at = threadIdx.x * 4; at < TILE_M * TILE_N; at += AT_ONCE * 4 * PRODUCT_THREADS)
+            step_fours<TILE_M, TILE_N, STRIDE>(from, at, row, rows, column, g);
     }
 
-    __device__ void take_singly(int64_t at, int64_t j, const float (&g)[PRODUCT_PAIRS][2])
+    __device__ void step_one(int64_t place, float gradient)
     {
+        adam(w + place, m + place, v + place, gradient, by);
+        squares += w[place] * w[place];
+    }
+
+    /* AT_ONCE times four numbers, all of them read before the first is written. */
+    template <int TILE_M, int TILE_N, int STRIDE>
+    __device__ void step_fours(int64_t from, int at, int64_t row, int64_t rows, int64_t column, const float *g)
+    {
+        float4 ws[AT_ONCE], ms[AT_ONCE], vs[AT_ONCE];
+        int64_t place[AT_ONCE];
 #pragma unroll
-        for (int c = 0; c < PRODUCT_PAIRS; c++)
+        for (int e = 0; e < AT_ONCE; e++) {
+            int one = at + e * 4 * PRODUCT_THREADS;
+            int64_t i = row + one / TILE_N, j = column + one % TILE_N;
+            place[e] = one < TILE_M * TILE_N && i < rows && j < N ? from + i * N + j : -1;
+            if (place[e] < 0)
+                continue;
+            ws[e] = *(const float4 *)(w + place[e]);
+            ms[e] = *(const float4 *)(m + place[e]);
+            vs[e] = *(const float4 *)(v + place[e]);
+        }
 #pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (j + c * PRODUCT_STEP + e < N) {
-                    int64_t place = at + c * PRODUCT_STEP + e;
-                    adam(w + place, m + place, v + place, g[c][e], by);
-                    squares += w[place] * w[place];
-                }
+        for (int e = 0; e < AT_ONCE; e++) {
+            int one = at + e * 4 * PRODUCT_THREADS;
+            if (place[e] < 0)
+                continue;
+            float4 gradient = *(const float4 *)(g + one / TILE_N * STRIDE + one % TILE_N);
+            adam(&ws[e].x, &ms[e].x, &vs[e].x, gradient.x, by);
+            adam(&ws[e].y, &ms[e].y, &vs[e].y, gradient.y, by);
+            adam(&ws[e].z, &ms[e].z, &vs[e].z, gradient.z, by);
+            adam(&ws[e].w, &ms[e].w, &vs[e].w, gradient.w, by);
+            squares += ws[e].x * ws[e].x + ws[e].y * ws[e].y + ws[e].z * ws[e].z + ws[e].w * ws[e].w;
+            *(float4 *)(w + place[e]) = ws[e];
+            *(float4 *)(m + place[e]) = ms[e];
+            *(float4 *)(v + place[e]) = vs[e];
+        }
     }
 
     __device__ void finish(int64_t item, int piece, int lane) const
@@ -120,6 +139,7 @@ static __global__ void step_biases(Training t, int layer, int64_t rows, AdamSett
         return;
     const float *delta = t.delta[layer] + item * rows * out + j;
     float sum = 0;
+#pragma unroll 16
     for (int64_t i = 0; i < rows; i++)
         sum += delta[i * out];
     adam(t.w + at, t.m + at, t.v + at, sum, by);

@@ -54,7 +54,7 @@ static inline int64_t rows_of(const Training *t, int l)
 /* Sums of squared weights that the products of a layer leave. */
 static inline int64_t pieces_of(const rer_network *laid, int l)
 {
-    return (int64_t)blocks_for(laid->width[l], PRODUCT_M) * blocks_for(laid->width[l + 1], PRODUCT_N) * PRODUCT_WARPS;
+    return tiles_of(laid->width[l], laid->width[l + 1]) * PRODUCT_WARPS;
 }
 
 /* Sum over the block's threads, for the first of them, in one order. */
