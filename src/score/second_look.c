@@ -492,6 +492,9 @@ static rer_status score_again(look *l, rer_error *error)
         result->proposed[row] = -1;
     memcpy(looks->row, l->rows.row, (size_t)l->rows.count * sizeof(int64_t));
     looks->count = l->rows.count;
+    looks->whole = l->near.slots == l->model->C;
+    for (int32_t c = 0; c < l->model->C; c++)
+        looks->whole = looks->whole && !(l->share[c] < 1);
     return rer_pool_run(l->run->pool, &job, error);
 }
 
