@@ -88,13 +88,12 @@ static rer_status fit_from(rer_channel *channel, start_kind kind, const rer_chan
     return status;
 }
 
-/* What it takes to name all of a channel's flows. */
-static double cost_of_flows(const rer_channel *channel, const rer_channel_sample *sample)
+double rer_channel_nats(const rer_channel *channel, const rer_channel_sample *sample)
 {
     int64_t C = channel->C, flows = 0;
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++)
         flows += channel->counts[i] > 0;
-    return rer_channel_cost_of_flow(sample) * (double)flows;
+    return channel->surprise + rer_channel_cost_of_flow(sample) * (double)flows;
 }
 
 /* The smallest evidence of the oddest sampled rows: one in a hundred, one at least, is beyond. */
@@ -130,8 +129,8 @@ static rer_status try_directed(rer_channel *made, double weight, const rer_chann
 {
     rer_channel other = {0};
     rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
-    if (status == RER_OK && other.surprise + cost_of_flows(&other, common->sample) + SAME <
-                                made->surprise + cost_of_flows(made, common->sample)) {
+    if (status == RER_OK &&
+        rer_channel_nats(&other, common->sample) + SAME < rer_channel_nats(made, common->sample)) {
         rer_channel lost = *made;
         *made = other;
         other = lost;
