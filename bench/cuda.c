@@ -1,11 +1,15 @@
 /* The closed form on a card at ImageNet's shape: class sums, scatter and scores, each a pass over all rows.
  *     bench.cuda [N D C]
  *     bench.cuda neighbours [N D]
+ *     bench.cuda copies [N D]
+ *     bench.cuda regressions [N D C]
  *     bench.cuda networks [N D C]
  * from the card's memory: the rows are there; copied once: from pinned memory in the first pass, then they stay;
  * streamed: from pinned memory in each pass, as where the card has no room. A slot's rows are the same each time: the
  * copy is timed, not the CPU that reads them. Medians of 5 after one to warm up. Neighbours: the 20 nearest rows of each
- * of 1,000,000 x 512 drawn ones, from the card's memory to the host's. Networks: the errors of all rows under a network
+ * of 1,000,000 x 512 drawn ones, from the card's memory to the host's. Copies: all pairs of
+ * such rows within a degree, every hundredth row being one of the row before it. Regressions: one evaluation of five logistic
+ * regressions, each of four fifths of the rows. Networks: the errors of all rows under a network
  * for each class, D - 256 - 10 - 256 - D, from the card's memory, and steps of their training with batches of 64 edges. */
 #include "backend/device.h"
 
@@ -204,6 +208,8 @@ static void draw_rows(const bench *b)
         rer_device_rows rows = b->plugin->slot(b->device, slot);
         for (int64_t i = 0; i < count * b->D; i++)
             rows.x[i] = draw();
+        for (int64_t i = 100; i < count; i += 100)
+            memcpy(rows.x + i * b->D, rows.x + (i - 1) * b->D, (size_t)b->D * sizeof *rows.x);
         for (int64_t i = 0; i < count; i++) {
             rows.scale[i] = 1;
             rows.code[i] = (int32_t)(i % b->C);
@@ -218,11 +224,27 @@ static void find_neighbors(const bench *b, const uint8_t *among, rer_neighbor *l
         fprintf(stderr, "no room for the neighbours\n");
         exit(3);
     }
-    for (int64_t first = 0; first < b->N; first += RER_DEVICE_ASKING)
-        b->plugin->neighbors_find(b->device, first, RER_DEVICE_ASKING < b->N - first ? RER_DEVICE_ASKING : b->N - first,
-                                  list + first * RER_DEVICE_LISTED);
+    for (int64_t first = 0; first < b->N; first += RER_DEVICE_ASKING) {
+        int64_t rows[RER_DEVICE_ASKING], n = RER_DEVICE_ASKING < b->N - first ? RER_DEVICE_ASKING : b->N - first;
+        for (int64_t i = 0; i < n; i++)
+            rows[i] = first + i;
+        b->plugin->neighbors_find(b->device, rows, n, list + first * RER_DEVICE_LISTED);
+    }
     b->plugin->neighbors_end(b->device);
     check(b);
+}
+
+/* Of TURNS after one to warm up, sorted: the median is in the middle, the first is kept. */
+static void sort_times(double times[TURNS + 1])
+{
+    qsort(times + 1, TURNS, sizeof *times, by_size);
+}
+
+static void say_times(const char *what, const bench *b, const double times[TURNS + 1], double flop)
+{
+    printf("%s of %lld x %lld: %.3f s (%.3f to %.3f, the first %.3f), %.0f TFLOP/s\n", what, (long long)b->N,
+           (long long)b->D, times[1 + TURNS / 2], times[1], times[TURNS], times[0],
+           1e-12 * flop / times[1 + TURNS / 2]);
 }
 
 static int bench_neighbors(bench *b)
@@ -239,10 +261,79 @@ static int bench_neighbors(bench *b)
         find_neighbors(b, among, list);
         times[turn] = now() - start;
     }
-    qsort(times + 1, TURNS, sizeof *times, by_size);
-    printf("neighbours of %lld x %lld: %.3f s (%.3f to %.3f, the first %.3f), %.0f TFLOP/s\n", (long long)b->N,
-           (long long)b->D, times[1 + TURNS / 2], times[1], times[TURNS], times[0],
-           2e-12 * rows * rows * (double)b->D / times[1 + TURNS / 2]);
+    sort_times(times);
+    say_times("neighbours", b, times, 2 * rows * rows * (double)b->D);
+    b->plugin->close(b->device);
+    return 0;
+}
+
+static int bench_copies(bench *b)
+{
+    double times[TURNS + 1], rows = (double)b->N;
+    uint8_t *among = room(b->N, 1);
+    int32_t *group = room(b->N, sizeof *group);
+    int64_t joined = 0;
+    memset(among, 1, (size_t)b->N);
+    make_model(b);
+    open_device(b, true);
+    draw_rows(b);
+    for (int turn = 0; turn <= TURNS; turn++) {
+        double start = now();
+        if (!b->plugin->neighbors_begin(b->device, among))
+            exit(3);
+        for (int64_t first = 0; first < b->N; first += RER_DEVICE_ASKING)
+            b->plugin->copies_join(b->device, 3e-4, first,
+                                   RER_DEVICE_ASKING < b->N - first ? RER_DEVICE_ASKING : b->N - first);
+        b->plugin->copies_take(b->device, group);
+        b->plugin->neighbors_end(b->device);
+        check(b);
+        times[turn] = now() - start;
+    }
+    for (int64_t i = 0; i < b->N; i++)
+        joined += group[i] != i;
+    sort_times(times);
+    say_times("copies", b, times, rows * rows * (double)b->D);
+    printf("%lld rows are copies of an earlier one\n", (long long)joined);
+    b->plugin->close(b->device);
+    return 0;
+}
+
+static int bench_regressions(bench *b)
+{
+    enum { FOLDS = 5 };
+    static const int32_t fold[FOLDS] = {0, 1, 2, 3, 4};
+    int64_t N = b->N, D = b->D, C = b->C, start[FOLDS + 1], *row = room(N, sizeof *row);
+    int32_t *label = room(N, sizeof *label);
+    double times[TURNS + 1], *sum = room(FOLDS * C * D, sizeof *sum), *rest = room(FOLDS * (C + 2), sizeof *rest);
+    for (int f = 0; f <= FOLDS; f++)
+        start[f] = N * f / FOLDS;
+    for (int64_t i = 0; i < N; i++) {
+        row[i] = i % (N / FOLDS) * FOLDS + i / (N / FOLDS) < N ? i % (N / FOLDS) * FOLDS + i / (N / FOLDS) : i;
+        label[i] = (int32_t)(i % C);
+    }
+    rer_device_logistic of = {FOLDS, true, room(D, sizeof(double)), start, row, label};
+    rer_device_softmax at = {.count = FOLDS,
+                             .fold = fold,
+                             .w = draw_floats(FOLDS * C * D, 3),
+                             .bias = draw_floats(FOLDS * C, 1),
+                             .sum = sum,
+                             .bias_sum = rest,
+                             .loss = rest + FOLDS * C,
+                             .missing = rest + FOLDS * C + FOLDS};
+    make_model(b);
+    open_device(b, true);
+    draw_rows(b);
+    if (!b->plugin->logistic_begin(b->device, &of))
+        exit(3);
+    for (int turn = 0; turn <= TURNS; turn++) {
+        double from = now();
+        b->plugin->logistic_sums(b->device, &at);
+        check(b);
+        times[turn] = now() - from;
+    }
+    sort_times(times);
+    say_times("an evaluation of 5 regressions", b, times, 16 * (double)N * (double)D * (double)C);
+    b->plugin->logistic_end(b->device);
     b->plugin->close(b->device);
     return 0;
 }
@@ -354,15 +445,23 @@ static int bench_networks(bench *b)
     return 0;
 }
 
+static const struct {
+    const char *name;
+    int (*run)(bench *b);
+    int64_t N;
+    int32_t C;
+} parts[] = {{"networks", bench_networks, 1281167, 1000},
+             {"neighbours", bench_neighbors, 1000000, 2},
+             {"copies", bench_copies, 1000000, 2},
+             {"regressions", bench_regressions, 1281167, 1000}};
+
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "networks") == 0)
-        return bench_networks(&(bench){.N = argc > 2 ? atoll(argv[2]) : 1281167,
-                                       .D = argc > 3 ? atoll(argv[3]) : 512,
-                                       .C = argc > 4 ? atoi(argv[4]) : 1000});
-    if (argc > 1 && strcmp(argv[1], "neighbours") == 0)
-        return bench_neighbors(
-            &(bench){.N = argc > 2 ? atoll(argv[2]) : 1000000, .D = argc > 3 ? atoll(argv[3]) : 512, .C = 2});
+    for (size_t i = 0; argc > 1 && i < sizeof parts / sizeof *parts; i++)
+        if (strcmp(argv[1], parts[i].name) == 0)
+            return parts[i].run(&(bench){.N = argc > 2 ? atoll(argv[2]) : parts[i].N,
+                                         .D = argc > 3 ? atoll(argv[3]) : 512,
+                                         .C = argc > 4 ? atoi(argv[4]) : parts[i].C});
     bench b = {.N = argc > 1 ? atoll(argv[1]) : 1281167,
                .D = argc > 2 ? atoll(argv[2]) : 512,
                .C = argc > 3 ? atoi(argv[3]) : 1000};

@@ -1,8 +1,10 @@
 """The closed form in PyTorch on the same card: class sums, scatter, Cholesky, all distances, own and best other.
     cuda.py [N D C]
     cuda.py networks
+    cuda.py detectors
 Medians of 5 after one to warm up, rows in the card's memory and in pinned memory. And the 10 nearest of a million rows,
-by a product and topk: of NEAR_ROWS at a time, SOME_BLOCKS of them, as if for all."""
+by a product and topk: of NEAR_ROWS at a time, SOME_BLOCKS of them, as if for all. Detectors: the pairs of such rows within a degree, each once, by
+a product and a comparison, and one evaluation of five logistic regressions, each of four fifths of the rows."""
 import statistics
 import sys
 import time
@@ -67,8 +69,55 @@ def compare_nearest():
         print(f"PyTorch {name}: 10 nearest of {NEAR_N} x {NEAR_D} {nearest(x):.2f} s")
 
 
-def time_steps(step, count):
-    for _ in range(5):
+def near_pairs(rows):
+    """Seconds for every pair once, from some of them."""
+    def run():
+        for block in range(SOME_BLOCKS):
+            (rows[block * NEAR_ROWS : (block + 1) * NEAR_ROWS] @ rows.T > .99985).nonzero()
+        torch.cuda.synchronize()
+
+    run()
+    start = time.perf_counter()
+    run()
+    return (time.perf_counter() - start) * NEAR_N / (NEAR_ROWS * SOME_BLOCKS) / 2
+
+
+def evaluate(x, y, w, b, step=16384):
+    """Losses and gradients of regressions w [5, C, D], of which the f-th does not see the f-th fifth of the rows."""
+    fold = N // 5
+    gradient = torch.zeros(5, C, D, device="cuda")
+    loss = torch.zeros(5, device="cuda")
+    for f in range(5):
+        others = [k for k in range(5) if k != f]
+        for first in range(f * fold, (f + 1) * fold, step):
+            rows, labels = x[first : min(first + step, (f + 1) * fold)], y[first : min(first + step, (f + 1) * fold)]
+            z = torch.addmm(b[others].flatten(), rows, w[others].flatten(0, 1).T).view(len(rows), 4, C)
+            logs = torch.log_softmax(z, 2)
+            at = labels.view(-1, 1, 1).expand(-1, 4, 1)
+            loss[others] -= logs.gather(2, at).sum((0, 2))
+            p = logs.exp_().scatter_add_(2, at, torch.full_like(at, -1, dtype=torch.float32))
+            gradient[others] += (p.flatten(1).T @ rows).view(4, C, D)
+    return loss.cpu(), gradient.cpu()
+
+
+def compare_detectors():
+    rows = torch.randn(NEAR_N, NEAR_D, device="cuda")
+    rows /= rows.norm(dim=1, keepdim=True)
+    for name, allow, x in (("float32", False, rows), ("TF32", True, rows), ("half", True, rows.half())):
+        torch.backends.cuda.matmul.allow_tf32 = allow
+        print(f"PyTorch {name}: pairs of {NEAR_N} x {NEAR_D} within a degree {near_pairs(x):.2f} s")
+    del rows
+    x, y = torch.randn(N, D, device="cuda"), torch.randint(C, (N,), device="cuda")
+    x /= x.norm(dim=1, keepdim=True)
+    w, b = 3 * torch.randn(5, C, D, device="cuda"), torch.randn(5, C, device="cuda")
+    for name, allow in (("float32", False), ("TF32", True)):
+        torch.backends.cuda.matmul.allow_tf32 = allow
+        print(f"PyTorch {name}: an evaluation of 5 regressions, {N} x {D}, {C} classes: "
+              f"{time_steps(lambda: evaluate(x, y, w, b), 5, 1):.3f} s")
+
+
+def time_steps(step, count, warm_up=5):
+    for _ in range(warm_up):
         step()
     torch.cuda.synchronize()
     start = time.perf_counter()
@@ -154,6 +203,9 @@ def compare_networks():
 def main():
     if sys.argv[1:] == ["networks"]:
         compare_networks()
+        return
+    if sys.argv[1:] == ["detectors"]:
+        compare_detectors()
         return
     labels = torch.randint(C, (N,), device="cuda")
     rows = torch.randn(N, D, device="cuda")

@@ -23,10 +23,11 @@ foreach(architecture ${RER_CUDA_ARCHITECTURES})
     list(APPEND flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 set(folder ${PROJECT_SOURCE_DIR}/src/backend/cuda)
-set(headers ${folder}/card.cuh ${folder}/networks.cuh ${folder}/product.cuh ${folder}/sweep.cuh
+set(headers ${folder}/card.cuh ${folder}/networks.cuh ${folder}/product.cuh ${folder}/search.cuh ${folder}/sweep.cuh
+    ${folder}/training.cuh
     ${PROJECT_SOURCE_DIR}/src/core/random.h ${folder}/../device.h ${folder}/../backend.h ${PROJECT_SOURCE_DIR}/include/rer.h)
 set(objects "")
-foreach(name plugin products sums scatter score near neighbors networks sweep train)
+foreach(name plugin products sums scatter score near search neighbors copies logistic networks sweep batch step train)
     set(object ${PROJECT_BINARY_DIR}/cuda/${name}.o)
     add_custom_command(OUTPUT ${object} DEPENDS ${folder}/${name}.cu ${headers} VERBATIM
                        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda

@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 4             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 5             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_BLOCK 1024
@@ -118,6 +118,27 @@ typedef struct rer_device_trainee {
 #define RER_DEVICE_LISTED 20
 #define RER_DEVICE_ASKING 8192
 
+/* Rows that logistic regressions are fitted to, side by side (detect/logistic.h), of those that the device keeps. */
+typedef struct rer_device_logistic {
+    int32_t folds;
+    bool unit;            /* rows of unit length, ... */
+    const double *mean;   /* [D] ... from which this is subtracted */
+    const int64_t *start; /* [folds + 1] of each fold in ... */
+    const int64_t *row;   /* ... the rows, */
+    const int32_t *label; /* and their classes */
+} rer_device_logistic;
+
+/* What they need at some weights: sums over the rows of all folds but one. */
+typedef struct rer_device_softmax {
+    int32_t count;         /* of regressions, at most as many as folds */
+    const int32_t *fold;   /* [count] that each does without, ascending */
+    const float *w, *bias; /* [count, C, D], [count, C]; -INFINITY: there is no such class */
+    double *sum;           /* [count, C, D] of (p - 1 of the label) x, ... */
+    double *bias_sum;      /* [count, C] ... and without the x */
+    double *loss;          /* [count] of -log p of the labels, ... */
+    double *missing;       /* [count] ... and of 1 - p */
+} rer_device_softmax;
+
 typedef struct rer_device_plugin {
     int32_t interface;   /* RER_DEVICE_INTERFACE, first in all of them */
     const char *version; /* RER_VERSION */
@@ -166,11 +187,20 @@ typedef struct rer_device_plugin {
     /* Fills the lists; false: it has no room for that, and nothing was done. */
     bool (*near)(void *device, const rer_device_near *near);
 
-    /* The RER_DEVICE_LISTED rows nearest to each row, of those that the device keeps (detect/neighbors.h). false: it has
-     * no room for that. Else ask for the rows, at most RER_DEVICE_ASKING at a time, and end it. */
-    bool (*neighbors_begin)(void *device, const uint8_t *among);                            /* [N] 1: searched among */
-    void (*neighbors_find)(void *device, int64_t first, int64_t count, rer_neighbor *list); /* [count, LISTED] */
+    /* The RER_DEVICE_LISTED rows nearest to a row, of those that the device keeps (detect/neighbors.h), and copies among
+     * them (detect/duplicates.h). false: it has no room for that. Else ask, at most RER_DEVICE_ASKING rows at a time, and
+     * end it. */
+    bool (*neighbors_begin)(void *device, const uint8_t *among); /* [N] 1: searched among */
+    void (*neighbors_find)(void *device, const int64_t *row, int64_t count, rer_neighbor *list); /* [count, LISTED] */
+    /* Joins the rows first.. with those behind them whose squared distance, at unit length, is at most the limit. */
+    void (*copies_join)(void *device, double limit, int64_t first, int64_t count);
+    void (*copies_take)(void *device, int32_t *group); /* [N] the first row of each row's group */
     void (*neighbors_end)(void *device);
+
+    /* Logistic regressions: false, it has no room for that; else ask for sums, and end it. */
+    bool (*logistic_begin)(void *device, const rer_device_logistic *of);
+    void (*logistic_sums)(void *device, const rer_device_softmax *at);
+    void (*logistic_end)(void *device);
 } rer_device_plugin;
 
 typedef const rer_device_plugin *rer_device_entry(void);

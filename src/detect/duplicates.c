@@ -11,6 +11,7 @@
 #include "detect/duplicates.h"
 
 #include "detect/pairs.h"
+#include "run/passes.h"
 #include "stats/order.h"
 
 #define SAMPLE 1024
@@ -23,12 +24,13 @@
 
 typedef struct search {
     rer_pairs pairs;
-    int32_t *group; /* [N] union-find: towards the smallest row of the group */
-    double limit;   /* of |a - b|^2 */
-    int64_t sampled;
-    int64_t *row;   /* [sampled] ascending */
-    float *x;       /* [sampled, D] */
-    float *nearest; /* [sampled] squared distance */
+    int32_t *group;  /* [N] union-find: towards the smallest row of the group */
+    double angle;    /* asked for, or chosen; in degrees */
+    double limit;    /* of |a - b|^2 */
+    int64_t sampled; /* 0: no angle is to be chosen */
+    int64_t *row;    /* [sampled] ascending */
+    float *x;        /* [sampled, D] */
+    float *nearest;  /* [sampled] squared distance */
 } search;
 
 static int32_t find_root(int32_t *group, int32_t row)
@@ -54,9 +56,10 @@ static rer_status gather_sample(search *s, rer_error *error)
     (void)rer_features_take(&s->pairs.features, 1, &room);
     room = rer_scratch_over(NULL, room.used);
     rer_status status = rer_allocate(&room.base, room.size, 1, "sampled rows", error);
+    if (status == RER_OK)
+        status = rer_allocate(&s->x, s->sampled * run->D, sizeof *s->x, "sampled rows", error);
     for (int64_t i = 0; status == RER_OK && i < s->sampled; i++) {
         const float *x = NULL;
-        s->row[i] = i * run->N / s->sampled;
         s->nearest[i] = INFINITY;
         status = rer_features_rows(&x, &s->pairs.features, s->row[i], 1, room, error);
         if (status == RER_OK)
@@ -135,11 +138,20 @@ static double choose_angle(search *s)
     return fmax(ANGLE_LEAST, q75 * fmin(SMALL_SHARE, exp(-SPREADS * spread)));
 }
 
-static rer_status find_angle(double *angle, search *s, rer_error *error)
+/* Once the nearest rows of the sampled ones are known. */
+static double set_limit(void *context)
+{
+    search *s = context;
+    if (s->sampled > 0)
+        s->angle = choose_angle(s);
+    s->limit = 4 * pow(sin(s->angle * DEGREE / 2), 2);
+    return s->limit;
+}
+
+static rer_status sample_nearest(search *s, rer_error *error)
 {
     const rer_run *run = s->pairs.features.run;
     rer_scratch measure = RER_MEASURE;
-    s->sampled = rer_min(SAMPLE, run->N);
     (void)lay_out(s, &measure);
     rer_job job = {.stage = "finding copies",
                    .to = .2,
@@ -148,13 +160,8 @@ static rer_status find_angle(double *angle, search *s, rer_error *error)
                    .work = near_block,
                    .commit = commit_near,
                    .context = s};
-    rer_room rooms[] = {RER_ROOM(s->row, s->sampled), RER_ROOM(s->nearest, s->sampled),
-                        RER_ROOM(s->x, s->sampled * run->D)};
-    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error));
-    RER_TRY(gather_sample(s, error));
-    RER_TRY(rer_pool_run(run->pool, &job, error));
-    *angle = choose_angle(s);
-    return RER_OK;
+    rer_status status = gather_sample(s, error);
+    return status == RER_OK ? rer_pool_run(run->pool, &job, error) : status;
 }
 
 /* ---- 2. pairs ----------------------------------------------------------------------------- */
@@ -257,7 +264,9 @@ static void number_groups(rer_result *result, search *s, group_facts *facts)
     }
 }
 
-static rer_status run_search(search *s, double *angle, rer_error *error)
+/* ---- all of it ---------------------------------------------------------------------------- */
+
+static rer_status search_here(search *s, const rer_run *run, rer_error *error)
 {
     rer_sweep sweep = {.stage = "finding copies",
                        .from = .2,
@@ -267,25 +276,44 @@ static rer_status run_search(search *s, double *angle, rer_error *error)
                        .take = search_tile,
                        .commit = commit_pair,
                        .context = s};
-    *angle = s->pairs.features.run->options->duplicates;
-    if (!(*angle >= 0))
-        RER_TRY(find_angle(angle, s, error));
-    s->limit = 4 * pow(sin(*angle * DEGREE / 2), 2);
+    rer_status status = rer_pairs_open(&s->pairs, run, true, NULL, error);
+    if (status == RER_OK && s->sampled > 0)
+        status = sample_nearest(s, error);
+    if (status != RER_OK)
+        return status;
+    (void)set_limit(s);
+    for (int64_t row = 0; row < run->N; row++)
+        s->group[row] = (int32_t)row;
     return rer_pairs_sweep(&s->pairs, &sweep, error);
+}
+
+/* By the passes that have a part in this, or else here. */
+static rer_status run_search(search *s, const rer_run *run, rer_error *error)
+{
+    const rer_passes *passes = run->passes;
+    rer_copies copies = {s->sampled, s->row, s->nearest, set_limit, s, s->group};
+    bool done = false;
+    rer_status status = RER_OK;
+    for (int64_t i = 0; i < s->sampled; i++)
+        s->row[i] = i * run->N / s->sampled;
+    if (passes != NULL && passes->copies != NULL)
+        status = passes->copies(&copies, run, &done, error);
+    return status == RER_OK && !done ? search_here(s, run, error) : status;
 }
 
 rer_status rer_duplicates_find(rer_result *result, const rer_run *run, rer_error *error)
 {
-    search s = {0};
+    search s = {.angle = run->options->duplicates};
     group_facts *facts = NULL;
-    rer_status status = rer_pairs_open(&s.pairs, run, true, NULL, error);
-    rer_room rooms[] = {RER_ROOM(s.group, run->N), RER_ROOM(facts, run->N), RER_ROOM(result->duplicate, run->N)};
-    RER_THEN(status, rer_allocate_all(rooms, RER_COUNT(rooms), "duplicates", error));
-    for (int64_t row = 0; status == RER_OK && row < run->N; row++)
-        s.group[row] = (int32_t)row;
-    RER_THEN(status, run_search(&s, &result->summary.duplicate_angle, error));
+    s.sampled = s.angle >= 0 ? 0 : rer_min(SAMPLE, run->N);
+    rer_room rooms[] = {RER_ROOM(s.group, run->N), RER_ROOM(facts, run->N), RER_ROOM(result->duplicate, run->N),
+                        RER_ROOM(s.row, s.sampled), RER_ROOM(s.nearest, s.sampled)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "duplicates", error);
+    if (status == RER_OK)
+        status = run_search(&s, run, error);
     if (status == RER_OK)
         number_groups(result, &s, facts);
+    result->summary.duplicate_angle = s.angle;
     rer_pairs_close(&s.pairs);
     RER_FREE_ALL(s.group, s.row, s.x, s.nearest, facts);
     return status;

@@ -5,6 +5,9 @@
  *      with the weights of all folds but its own (float), softmax, residuals, and their products with the
  *      block, which are added up in double, in block order. */
 #include "detect/logistic.h"
+
+#include "backend/device.h"
+#include "run/passes.h"
 #include "stats/minimize.h"
 
 /* Long rows may take 300 to the minimum, but rank wrong labels as well after these: AUROC within .0025 on measured
@@ -23,6 +26,7 @@ typedef struct training {
     double *g;                          /* [D, D] lower or, where D is large, [D] */
     bool is_diagonal;
     double bias_scale; /* b = bias_scale v */
+    bool elsewhere;    /* the run's passes make the sums of an evaluation */
     double excess[RER_LOGISTIC_FOLDS],
         first[RER_LOGISTIC_FOLDS]; /* the gradient over what may be left: least, at first */
     /* Of one evaluation: */
@@ -243,6 +247,23 @@ static rer_status commit_block(void *context, int64_t item, void *scratch, rer_e
     return RER_OK;
 }
 
+/* The sums of all rows, by the run's passes. */
+static rer_status pass_elsewhere(const training *t, rer_error *error)
+{
+    int32_t fold[RER_LOGISTIC_FOLDS];
+    for (int32_t a = 0; a < t->count; a++)
+        fold[a] = t->wanted[a]->index;
+    rer_device_softmax at = {.count = t->count,
+                             .fold = fold,
+                             .w = t->w,
+                             .bias = t->bias,
+                             .sum = t->sum,
+                             .bias_sum = t->bias_sum,
+                             .loss = t->loss,
+                             .missing = t->missing};
+    return t->run->passes->logistic_sums(&at, t->run, error);
+}
+
 static void note_excess(training *t, const rer_problem *problem, double excess)
 {
     double *least = &t->excess[problem->index], *first = &t->first[problem->index];
@@ -317,9 +338,10 @@ static rer_status evaluate(void *context, rer_problem *const *wanted, int32_t co
                     .commit = commit_block,
                     .context = t};
     rer_job finish = {.stage = stage, .from = next, .to = next, .items = count, .work = finish_problem, .context = t};
-    RER_TRY(rer_pool_run(pool, &prepare, error));
-    RER_TRY(rer_pool_run(pool, &pass, error));
-    return rer_pool_run(pool, &finish, error);
+    rer_status status = rer_pool_run(pool, &prepare, error);
+    if (status == RER_OK)
+        status = t->elsewhere ? pass_elsewhere(t, error) : rer_pool_run(pool, &pass, error);
+    return status == RER_OK ? rer_pool_run(pool, &finish, error) : status;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -362,6 +384,32 @@ static void set_penalties(training *t, double C)
     }
 }
 
+/* Gives the labelled rows to the run's passes, where they have a part in this. */
+static rer_status begin_elsewhere(training *t, rer_error *error)
+{
+    const rer_logistic *model = t->model;
+    const rer_passes *passes = t->run->passes;
+    int64_t start[RER_LOGISTIC_FOLDS + 1] = {0};
+    int32_t *label = NULL;
+    if (passes == NULL || passes->logistic_begin == NULL)
+        return RER_OK;
+    rer_status status = rer_allocate(&label, model->n_labelled, sizeof *label, "labels", error);
+    for (int64_t i = 0; status == RER_OK && i < model->n_labelled; i++)
+        label[i] = t->run->given[model->order[i]];
+    for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)
+        start[fold + 1] = start[fold] + model->n_labelled - model->n_fit[fold];
+    rer_device_logistic of = {.folds = RER_LOGISTIC_FOLDS,
+                              .unit = model->features.normalizer.kind == RER_UNIT,
+                              .mean = model->features.mean,
+                              .start = start,
+                              .row = model->order,
+                              .label = label};
+    if (status == RER_OK)
+        status = passes->logistic_begin(&of, t->run, &t->elsewhere, error);
+    free(label);
+    return status;
+}
+
 static void keep_weights(const training *t, rer_problem *problems, int32_t count)
 {
     rer_logistic *model = t->model;
@@ -386,9 +434,14 @@ rer_status rer_logistic_train(rer_logistic *logistic, double C, rer_error *error
         .model = logistic, .run = run, .is_diagonal = run->D > WHITENED_MOST, .bias_scale = sqrt((double)run->C)};
     set_penalties(&t, C);
     rer_status status = allocate_training(&t, problems, &count, error);
-    RER_THEN(status, whiten(&t, t.penalty[0], 1 / (n * (double)run->C), error));
+    if (status == RER_OK)
+        status = whiten(&t, t.penalty[0], 1 / (n * (double)run->C), error);
+    if (status == RER_OK)
+        status = begin_elsewhere(&t, error);
     if (status == RER_OK && count > 0)
         status = rer_minimize(problems, count, ITERATIONS, evaluate, &t, error);
+    if (t.elsewhere)
+        run->passes->logistic_end(run);
     if (status == RER_OK)
         keep_weights(&t, problems, count);
     for (int32_t fold = 0; fold < RER_LOGISTIC_FOLDS; fold++)

@@ -22,7 +22,18 @@ rer_status rer_device_status(const rer_device *device, rer_error *error);
 /* Says how far the work of a stage is; stops where that is wanted. */
 rer_status rer_device_report(const rer_run *run, const char *stage, double done, rer_error *error);
 
-/* Networks side by side (run/passes.h). */
+/* All rows to a card that keeps them, for a pass before the first: that reads them again, to count them. */
+rer_status rer_device_load(const char *stage, const rer_normalizer *normalizer, const rer_run *run, rer_error *error);
+
+/* What detectors need (run/passes.h). */
+rer_status rer_device_neighbors(rer_neighbor *list, const uint8_t *among, const rer_run *run, bool *done,
+                                rer_error *error);
+rer_status rer_device_copies(const rer_copies *copies, const rer_run *run, bool *done, rer_error *error);
+rer_status rer_device_logistic_begin(const rer_device_logistic *of, const rer_run *run, bool *done, rer_error *error);
+rer_status rer_device_logistic_sums(const rer_device_softmax *at, const rer_run *run, rer_error *error);
+void rer_device_logistic_end(const rer_run *run);
+
+/* Networks side by side. */
 rer_status rer_device_train(const rer_device_training *training, rer_device_trainee *trainees, int32_t count,
                             const rer_run *run, bool *done, rer_error *error);
 

@@ -13,7 +13,7 @@
 typedef struct device_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
-    void (*add)(void *card, int slot); /* what the card does with a stretch */
+    void (*add)(void *card, int slot); /* what the card does with a stretch; NULL: nothing */
     const char *stage;
     double from, to;
     rer_class_sums *sums; /* of the first pass: what the CPU counts as it reads */
@@ -149,10 +149,10 @@ static rer_status run_pass(device_pass *pass, rer_error *error)
         pass->first = first;
         if (!device->loaded)
             status = read_stretch(pass, slot, count, error);
-        if (status == RER_OK) {
+        if (status == RER_OK)
             plugin->load(device->card, slot, first, count, device->loaded);
+        if (status == RER_OK && pass->add != NULL)
             pass->add(device->card, slot);
-        }
         slot = 1 - slot;
         if (status == RER_OK && pass->scores != NULL && first > 0)
             status = take_scores(pass, slot, first - rows, rows, error);
@@ -163,6 +163,14 @@ static rer_status run_pass(device_pass *pass, rer_error *error)
     if (status == RER_OK)
         status = rer_device_status(device, error);
     device->loaded = device->loaded || (status == RER_OK && plugin->keeps_rows(device->card));
+    return status;
+}
+
+rer_status rer_device_load(const char *stage, const rer_normalizer *normalizer, const rer_run *run, rer_error *error)
+{
+    device_pass pass = {.run = run, .normalizer = normalizer, .stage = stage};
+    rer_status status = run_pass(&pass, error);
+    run->device->loaded = false;
     return status;
 }
 
@@ -374,47 +382,18 @@ static rer_status find_near(rer_near *near, const rer_witnesses *witnesses, cons
     return status == RER_OK && !done ? rer_near_here(near, witnesses, run, error) : status;
 }
 
-/* ---- neighbours -------------------------------------------------------------------------- */
-
-_Static_assert(RER_DEVICE_LISTED == RER_LISTED, "lists of one length");
-
-static rer_status do_nothing(void *context, int64_t item, void *scratch, rer_error *error)
-{
-    (void)context, (void)item, (void)scratch, (void)error;
-    return RER_OK;
-}
-
-rer_status rer_device_report(const rer_run *run, const char *stage, double done, rer_error *error)
-{
-    rer_job job = {.stage = stage, .from = done, .to = done, .items = 1, .work = do_nothing};
-    return rer_pool_run(run->pool, &job, error);
-}
-
-static rer_status find_neighbors(rer_neighbor *list, const uint8_t *among, const rer_run *run, bool *done,
-                                 rer_error *error)
-{
-    const rer_device *device = run->device;
-    const rer_device_plugin *plugin = device->plugin;
-    *done = device->loaded && plugin->neighbors_begin(device->card, among);
-    rer_status status = rer_device_status(device, error);
-    for (int64_t first = 0; *done && status == RER_OK && first < run->N; first += RER_DEVICE_ASKING) {
-        status = rer_device_report(run, "finding neighbours", (double)first / (double)run->N, error);
-        if (status == RER_OK) {
-            plugin->neighbors_find(device->card, first, rer_min(RER_DEVICE_ASKING, run->N - first),
-                                   list + first * RER_DEVICE_LISTED);
-            status = rer_device_status(device, error);
-        }
-    }
-    plugin->neighbors_end(device->card);
-    return status;
-}
+/* ---- the tables --------------------------------------------------------------------------- */
 
 const rer_passes rer_passes_device = {
     .class_sums = add_class_sums,
     .scatter = add_scatter,
     .score = score,
     .near = find_near,
-    .neighbors = find_neighbors,
+    .neighbors = rer_device_neighbors,
+    .copies = rer_device_copies,
+    .logistic_begin = rer_device_logistic_begin,
+    .logistic_sums = rer_device_logistic_sums,
+    .logistic_end = rer_device_logistic_end,
     .reads_rows = true,
 };
 
@@ -424,6 +403,7 @@ const rer_passes rer_passes_networks = {
     .scatter = rer_scatter_add,
     .score = score_networks,
     .near = find_near,
+    .copies = rer_device_copies,
     .train = rer_device_train,
     .reads_rows = true,
 };

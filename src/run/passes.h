@@ -14,8 +14,20 @@ struct rer_near;
 struct rer_witnesses;
 struct rer_device_training;
 struct rer_device_trainee;
+struct rer_device_logistic;
+struct rer_device_softmax;
 
 #define RER_LISTED 20 /* neighbours listed: more than vote, so that some may be left out at random */
+
+/* Near-duplicates (detect/duplicates.c), of rows of unit length. */
+typedef struct rer_copies {
+    int64_t sampled;
+    const int64_t *row;             /* [sampled] */
+    float *nearest;                 /* [sampled] their squared distance to the nearest other row, made first */
+    double (*limit)(void *context); /* then asked for: of the squared distance of copies */
+    void *context;
+    int32_t *group; /* [N] then made: the first row of each row's group */
+} rer_copies;
 
 typedef struct rer_passes {
     /* Adds the rows' class sums (fit/moments.h); finds the invalid rows. */
@@ -37,5 +49,12 @@ typedef struct rer_passes {
      * as where this is NULL. */
     rer_status (*train)(const struct rer_device_training *training, struct rer_device_trainee *trainees, int32_t count,
                         const rer_run *run, bool *done, rer_error *error);
+    /* Finds copies. *done as above. */
+    rer_status (*copies)(const rer_copies *copies, const rer_run *run, bool *done, rer_error *error);
+    /* Sums of logistic regressions (detect/logistic_train.c): begun once, *done as above; then asked for, and ended. */
+    rer_status (*logistic_begin)(const struct rer_device_logistic *of, const rer_run *run, bool *done,
+                                 rer_error *error);
+    rer_status (*logistic_sums)(const struct rer_device_softmax *at, const rer_run *run, rer_error *error);
+    void (*logistic_end)(const rer_run *run);
     bool reads_rows; /* single rows can be read when they are needed; else they are fetched by `scatter` */
 } rer_passes;

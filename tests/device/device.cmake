@@ -1,7 +1,8 @@
 # Plug-ins in plain loops: one that leaves some rows to the CPU, and one of another version.
-add_library(plain_device MODULE device/plain_plugin.c)
+set(plain device/plain_plugin.c device/plain_detectors.c)
+add_library(plain_device MODULE ${plain})
 target_compile_definitions(plain_device PRIVATE PLAIN_AGAIN_EVERY=5)
-add_library(old_device MODULE device/plain_plugin.c)
+add_library(old_device MODULE ${plain})
 target_compile_definitions(old_device PRIVATE PLAIN_VERSION="0.0.1")
 foreach(plugin plain_device old_device)
     foreach(what INCLUDE_DIRECTORIES COMPILE_DEFINITIONS COMPILE_OPTIONS) # not what the library is linked with
@@ -18,12 +19,29 @@ target_link_options(test.device.out_of_memory PRIVATE -Wl,--wrap=realloc,--wrap=
 set_tests_properties(device.analyses device.in_place device.out_of_memory PROPERTIES ENVIRONMENT RER_CUDA_PLUGIN=$<TARGET_FILE:plain_device>)
 
 # On a card, with our own plug-in: make test-cuda.
-target_sources(test.device.operations PRIVATE device/plain_plugin.c)
+foreach(test operations networks detectors)
+    target_sources(test.device.${test} PRIVATE device/operations.c ${plain})
+    # What sanitizers see is a matter of a few shapes: they take a hundred times as long, and some of them a thousand.
+    set(limits memcheck:3000000 racecheck:60000 initcheck:60000)
+    if(test STREQUAL detectors) # racecheck follows cuBLAS through their products, for minutes
+        list(REMOVE_ITEM limits racecheck:60000)
+    endif()
+    foreach(limit ${limits})
+        string(REGEX REPLACE ":.*" "" tool ${limit})
+        string(REGEX REPLACE ".*:" "" most ${limit})
+        add_test(NAME device.${tool}_${test} COMMAND compute-sanitizer --tool ${tool} --error-exitcode 9 $<TARGET_FILE:test.device.${test}>)
+        set_tests_properties(device.${tool}_${test} PROPERTIES LABELS "cuda;once"
+                             ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_MOST=${most}")
+    endforeach()
+    # The plug-in with faults: its memory is full of NaN at first, and nothing is read before it was written.
+    add_test(NAME device.poisoned_${test} COMMAND test.device.${test})
+    list(APPEND poisoned device.poisoned_${test})
+    list(APPEND on_card device.${test})
+endforeach()
 add_test(NAME device.cuda COMMAND test.device.analyses)
-add_test(NAME device.memcheck COMMAND compute-sanitizer --error-exitcode 9 $<TARGET_FILE:test.device.operations>)
 if(RER_WITH_CUDA) # the plug-in whose calls of CUDA fail where a test says
     set(wrapped cublasCreate_v2 cublasGemmEx cublasSetStream_v2 cudaEventCreateWithFlags cudaEventRecord
-        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
+        cudaEventSynchronize cudaGetDevice cudaGetDeviceCount cudaFree cudaGetLastError cudaMalloc cudaMallocHost cudaMemGetInfo
         cudaMemcpy cudaMemcpyAsync cudaMemsetAsync cudaSetDevice cudaStreamCreateWithFlags cudaStreamSynchronize
         cudaStreamWaitEvent)
     list(TRANSFORM wrapped PREPEND -Xlinker=--wrap=)
@@ -36,11 +54,9 @@ if(RER_WITH_CUDA) # the plug-in whose calls of CUDA fail where a test says
     add_custom_target(cuda_faults DEPENDS ${RER_CUDA_FAULTS})
 endif()
 set_tests_properties(device.analyses PROPERTIES LABELS once) # open and out_of_memory are enough for sanitizers
-set_tests_properties(device.operations device.cuda device.memcheck PROPERTIES LABELS "cuda;once"
+set_tests_properties(device.cuda ${on_card} PROPERTIES LABELS "cuda;once"
                      ENVIRONMENT "RER_CUDA_PLUGIN=${RER_CUDA_PLUGIN};RER_TEST_CARD=1")
-# That plug-in's memory is full of NaN at first: nothing is read before it was written.
-add_test(NAME device.poisoned COMMAND test.device.operations)
-set_tests_properties(device.faults device.poisoned PROPERTIES LABELS "cuda;once"
+set_tests_properties(device.faults ${poisoned} PROPERTIES LABELS "cuda;once"
                      ENVIRONMENT RER_CUDA_PLUGIN=${RER_CUDA_FAULTS})
 add_test(NAME device.tensors COMMAND ${CMAKE_CURRENT_LIST_DIR}/on_card.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 set_tests_properties(device.tensors PROPERTIES LABELS "cuda;once" SKIP_RETURN_CODE 77

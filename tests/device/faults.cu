@@ -4,11 +4,24 @@
 #include <atomic>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
+#include <map>
+#include <mutex>
 
 static fault_kind kind;
 static int64_t place;
 static int code;
 static std::atomic<int64_t> calls;
+static std::map<void *, int64_t> taken; /* of the card's memory */
+static int64_t in_use, peak;
+static std::mutex counting;
+
+static void count(void *memory, int64_t bytes)
+{
+    std::lock_guard<std::mutex> alone(counting);
+    in_use += bytes - taken[memory];
+    taken[memory] = bytes;
+    peak = in_use > peak ? in_use : peak;
+}
 
 static __global__ void fail_in_kernel()
 {
@@ -48,6 +61,12 @@ __attribute__((visibility("default"))) void rer_faults_set(fault_kind of, int64_
     place = at;
     code = with;
     calls = 0;
+    peak = in_use;
+}
+
+__attribute__((visibility("default"))) int64_t rer_faults_peak(void)
+{
+    return peak;
 }
 
 __attribute__((visibility("default"))) int rer_faults_met(void)
@@ -77,8 +96,21 @@ __attribute__((visibility("default"))) int rer_faults_met(void)
         return call_fails() ? CUBLAS_STATUS_EXECUTION_FAILED : result;                                                 \
     }
 
-WRAP_MEMORY(cudaMalloc)
 WRAP_MEMORY(cudaMallocHost)
+cudaError_t __real_cudaMalloc(void **memory, size_t bytes);
+cudaError_t __wrap_cudaMalloc(void **memory, size_t bytes)
+{
+    cudaError_t result = memory_fails() ? cudaErrorMemoryAllocation : __real_cudaMalloc(memory, bytes);
+    if (result == cudaSuccess)
+        count(*memory, (int64_t)bytes);
+    return result == cudaSuccess ? poison(*memory, bytes) : result;
+}
+cudaError_t __real_cudaFree(void *memory);
+cudaError_t __wrap_cudaFree(void *memory)
+{
+    count(memory, 0);
+    return __real_cudaFree(memory);
+}
 WRAP(cudaGetDeviceCount, (int *count), (count))
 WRAP(cudaGetDevice, (int *device), (device))
 WRAP(cudaSetDevice, (int device), (device))

@@ -17,10 +17,13 @@ typedef enum fault_kind {
 
 #define FAULTS_SET "rer_faults_set"
 #define FAULTS_MET "rer_faults_met"
+#define FAULTS_PEAK "rer_faults_peak"
 /* The at-th call from now on, from 0; `code` is that of FAULT_ERROR. */
 typedef void faults_set(fault_kind kind, int64_t at, int code);
 /* Whether it was reached. */
 typedef int faults_met(void);
+/* The most bytes of the card's memory that were taken at a time since then. */
+typedef int64_t faults_peak(void);
 
 #ifdef __cplusplus
 }

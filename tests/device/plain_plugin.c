@@ -1,6 +1,6 @@
 /* A device that is none: the plug-in's table in plain loops and doubles, one row at a time. The passes of src/device are
  * tested with it where there is no card, and the operations of a card against it. */
-#include "plain_plugin.h"
+#include "plain_device.h"
 
 #include <rer.h>
 
@@ -9,28 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct plain_slot {
-    rer_device_rows rows;
-    rer_device_rows now; /* of the stretch under way: these, or kept ones */
-    int64_t first, count;
-    rer_reduced_row *reduced;
-} plain_slot;
-
-typedef struct plain_device {
-    rer_device_shape shape;
-    plain_slot slot[RER_DEVICE_SLOTS];
-    rer_device_rows kept; /* code NULL: nothing is kept */
-    double *sum, *square, *mean, *scatter, *root, *u;
-    double far, *work;
-    rer_device_model model;
-    rer_device_channel channel;
-    rer_device_networks networks;
-    int64_t loads;
-    const uint8_t *among; /* of a search that is under way */
-    char failure[RER_DEVICE_MESSAGE];
-} plain_device;
-
-static void *zeroed(int64_t count, size_t size)
+void *plain_zeroed(int64_t count, size_t size)
 {
     void *made = calloc((size_t)(count > 0 ? count : 1), size);
     if (made == NULL)
@@ -40,8 +19,8 @@ static void *zeroed(int64_t count, size_t size)
 
 static rer_device_rows make_rows(int64_t rows, int64_t D)
 {
-    return (rer_device_rows){zeroed(rows * D, sizeof(float)), zeroed(rows, sizeof(double)),
-                             zeroed(rows, sizeof(int32_t))};
+    return (rer_device_rows){plain_zeroed(rows * D, sizeof(float)), plain_zeroed(rows, sizeof(double)),
+                             plain_zeroed(rows, sizeof(int32_t))};
 }
 
 static void free_rows(rer_device_rows *rows)
@@ -68,11 +47,11 @@ static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE
     }
     if (is_asked("small"))
         shape->rows = RER_DEVICE_BLOCK;
-    plain_device *device = zeroed(1, sizeof *device);
+    plain_device *device = plain_zeroed(1, sizeof *device);
     device->shape = *shape;
     for (int i = 0; i < RER_DEVICE_SLOTS; i++) {
         device->slot[i].rows = make_rows(shape->rows, D);
-        device->slot[i].reduced = zeroed(shape->rows, sizeof(rer_reduced_row));
+        device->slot[i].reduced = plain_zeroed(shape->rows, sizeof(rer_reduced_row));
     }
     if (shape->x != NULL) { /* never written to */
         device->kept = make_rows(shape->N, 0);
@@ -81,13 +60,13 @@ static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE
     } else if (shape->memory == 0 || shape->memory >= shape->N * D * 4) {
         device->kept = make_rows(shape->N, D);
     }
-    device->sum = zeroed(C * D, sizeof(double));
-    device->square = zeroed(C * D, sizeof(double));
-    device->mean = zeroed((C + 1) * D, sizeof(double));
-    device->scatter = zeroed(D * D, sizeof(double));
-    device->root = zeroed(D * D, sizeof(double));
-    device->u = zeroed((C + 1) * D, sizeof(double));
-    device->work = zeroed(2 * D + 2 * C, sizeof(double));
+    device->sum = plain_zeroed(C * D, sizeof(double));
+    device->square = plain_zeroed(C * D, sizeof(double));
+    device->mean = plain_zeroed((C + 1) * D, sizeof(double));
+    device->scatter = plain_zeroed(D * D, sizeof(double));
+    device->root = plain_zeroed(D * D, sizeof(double));
+    device->u = plain_zeroed((C + 1) * D, sizeof(double));
+    device->work = plain_zeroed(2 * D + 2 * C, sizeof(double));
     return device;
 }
 
@@ -502,64 +481,6 @@ static bool find_near(void *handle, const rer_device_near *near)
     return true;
 }
 
-/* ---- neighbours -------------------------------------------------------------------------- */
-
-static bool neighbors_begin(void *handle, const uint8_t *among)
-{
-    plain_device *device = handle;
-    if (device->kept.x == NULL || device->shape.D < 2 || device->shape.N > 6000)
-        return false;
-    device->among = among;
-    return true;
-}
-
-/* Element j of a row of unit length, as a float. */
-static double unit_at(const plain_device *device, int64_t row, double scale, int64_t j)
-{
-    return device->kept.code[row] < -1 ? 0 : (double)(float)(scale * (double)device->kept.x[row * device->shape.D + j]);
-}
-
-static double unit_scale(const plain_device *device, int64_t row)
-{
-    double square = 0;
-    for (int64_t j = 0; j < device->shape.D; j++)
-        square += pow(unit_at(device, row, 1, j), 2);
-    return square > 0 ? 1 / sqrt(square) : 1;
-}
-
-static void neighbors_find(void *handle, int64_t first, int64_t count, rer_neighbor *list)
-{
-    const plain_device *device = handle;
-    int64_t D = device->shape.D, N = device->shape.N;
-    double *scale = zeroed(N, sizeof *scale);
-    for (int64_t row = 0; row < N; row++)
-        scale[row] = unit_scale(device, row);
-    for (int64_t i = 0; i < count * RER_DEVICE_LISTED; i++)
-        list[i] = (rer_neighbor){INFINITY, -1};
-    for (int64_t i = 0; i < count; i++) {
-        int64_t used = 0, row = first + i;
-        for (int64_t other = 0; other < N; other++) {
-            double product = 0, own_square = 0, square = 0;
-            if (other == row || device->among[other] == 0)
-                continue;
-            for (int64_t j = 0; j < D; j++) {
-                double a = unit_at(device, row, scale[row], j), b = unit_at(device, other, scale[other], j);
-                product += a * b;
-                own_square += a * a;
-                square += b * b;
-            }
-            rer_neighbor next = {(float)fmax(own_square - 2 * product + square, 0), (int32_t)other};
-            used = rer_keep_nearest(list + i * RER_DEVICE_LISTED, used, RER_DEVICE_LISTED, next);
-        }
-    }
-    free(scale);
-}
-
-static void neighbors_end(void *handle)
-{
-    ((plain_device *)handle)->among = NULL;
-}
-
 const rer_device_plugin *rer_device_load(void)
 {
     static const rer_device_plugin plugin = {
@@ -588,9 +509,14 @@ const rer_device_plugin *rer_device_load(void)
         .takes_networks = takes_networks,
         .train = train,
         .near = find_near,
-        .neighbors_begin = neighbors_begin,
-        .neighbors_find = neighbors_find,
-        .neighbors_end = neighbors_end,
+        .neighbors_begin = plain_neighbors_begin,
+        .neighbors_find = plain_neighbors_find,
+        .copies_join = plain_copies_join,
+        .copies_take = plain_copies_take,
+        .neighbors_end = plain_neighbors_end,
+        .logistic_begin = plain_logistic_begin,
+        .logistic_sums = plain_logistic_sums,
+        .logistic_end = plain_logistic_end,
     };
     return &plugin;
 }

@@ -30,6 +30,8 @@ typedef struct analysis {
     const char *options[6]; /* name, value, ... */
     double outliers;        /* every 500th row is so many times as long */
     bool invalid;           /* some rows are not finite */
+    int64_t copies;         /* every so-manieth row is one of the row before it, ... 0: none */
+    float apart;            /* ... but for so much of it at most */
     bool on_card;           /* only there: plain loops show nothing more, and take long */
     bool trained;           /* networks, whose training follows the last digits: all else by some more */
     bool chosen;            /* the shrinkage is chosen, and moves with the last digits: all else by some more */
@@ -105,6 +107,19 @@ static void compare_rows(const rer_result *got, const rer_result *want, const an
         tell("%s: %lld flags and %lld suggestions differ", one->name, (long long)flags, (long long)suggestions);
 }
 
+static void compare_copies(const rer_result *got, const rer_result *want, const analysis *one)
+{
+    const rer_summary *a = &got->summary, *b = &want->summary;
+    int64_t differ = 0;
+    for (int64_t i = 0; i < want->N; i++)
+        differ += got->duplicate[i] != want->duplicate[i];
+    printf("  %-26s an angle of %.6f, %lld rows in %lld groups; %lld otherwise\n", one->name, b->duplicate_angle,
+           (long long)b->n_duplicates, (long long)b->n_duplicate_groups, (long long)differ);
+    assert_near(a->duplicate_angle, b->duplicate_angle, 1e-4, one, "the angle of copies");
+    if (differ > 0 || b->n_duplicates < want->N / one->copies / 2)
+        tell("%s: %lld rows are in other groups of copies", one->name, (long long)differ);
+}
+
 static void compare(const rer_result *got, const rer_result *want, const made_data *made, const analysis *one)
 {
     const rer_summary *a = &got->summary, *b = &want->summary;
@@ -119,6 +134,8 @@ static void compare(const rer_result *got, const rer_result *want, const made_da
         tell("%s: a noise rate of %g instead of %g", one->name, a->noise_rate, b->noise_rate);
     assert_near(auroc(got, made), auroc(want, made), 1e-4, one, "AUROC");
     compare_rows(got, want, one);
+    if (one->copies > 0)
+        compare_copies(got, want, one);
 }
 
 static void assert_same_errors(const rer_result *a, const rer_result *b, const analysis *one)
@@ -140,6 +157,10 @@ static void spoil(made_data *made, const analysis *one)
     for (int64_t i = 250; one->outliers > 0 && i < made->N; i += 500)
         for (int64_t j = 0; j < made->D; j++)
             made->x[i * made->D + j] *= (float)one->outliers;
+    for (int64_t i = one->copies; one->copies > 0 && i < made->N; i += one->copies)
+        for (int64_t j = 0; j < made->D; j++) /* some are within the angle, some without */
+            made->x[i * made->D + j] = made->x[(i - 1) * made->D + j] *
+                                       (1 + one->apart * (float)i / (float)made->N * (float)((i + j) % 5 - 2));
     for (int64_t i = 100; one->invalid && i < made->N; i += 1000)
         made->x[i * made->D + i % made->D] = i % 3 == 0 ? NAN : INFINITY;
 }
@@ -191,6 +212,25 @@ static const analysis analyses[] = {
      .settings = {.N = 1500, .D = 20, .C = 7, .separation = 1, .mislabelled = 80, .unlabelled = 50},
      .options = {"detector", "knn", "drop-invalid", "yes"},
      .invalid = true},
+    {.name = "confident learning",
+     .settings = {.N = 1500, .D = 20, .C = 7, .separation = 1, .mislabelled = 80, .unlabelled = 50},
+     .options = {"detector", "confident", "drop-invalid", "yes"},
+     .invalid = true},
+    {.name = "confident, unit length",
+     .on_card = true,
+     .settings = {.N = 9000, .D = 40, .C = 30, .separation = 1, .mislabelled = 400},
+     .options = {"detector", "confident", "classifier-rows", "unit", "classifier-c", "10"}},
+    {.name = "copies",
+     .settings = {.N = 2500, .D = 12, .C = 5, .separation = 1, .mislabelled = 100, .unlabelled = 50},
+     .options = {"duplicates", "auto", "drop-invalid", "yes"},
+     .invalid = true,
+     .copies = 7,
+     .apart = .1F},
+    {.name = "copies, by an angle",
+     .settings = {.N = 4000, .D = 30, .C = 5, .separation = 1, .mislabelled = 150, .offset = 30},
+     .options = {"duplicates", "0.03", "normalize", "none"},
+     .copies = 3,
+     .apart = 1e-3F},
     {.name = "SimiFeat",
      .on_card = true,
      .settings = {.N = 9000, .D = 33, .C = 5, .separation = 1, .mislabelled = 300},

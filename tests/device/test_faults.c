@@ -1,5 +1,5 @@
 /* A card on which something fails: every allocation, once and from then on; every call, as where the card is gone or a
- * kernel has failed; a kernel that really fails; two processes at once. An analysis ends right or with an error that says
+ * kernel has failed; a kernel that really fails; two processes at once; memory that is bounded. An analysis ends right or with an error that says
  * why, and the next one is right. The plug-in is that of RER_CUDA_PLUGIN, built from faults.cu. */
 #include "faults.h"
 
@@ -28,6 +28,7 @@ static made_data made;
 static rer_dataset *data;
 static faults_set *set_fault;
 static faults_met *is_met;
+static faults_peak *peak_of;
 
 static void find(void *to, void *library, const char *name)
 {
@@ -43,6 +44,8 @@ static rer_status analyze(rer_result **result, const char *device, const char *d
     assert_int_equal(rer_options_set(&options, "device", device, NULL), RER_OK);
     assert_int_equal(rer_options_set(&options, "detector", detector, NULL), RER_OK);
     assert_int_equal(rer_options_set(&options, "shrinkage", "0.2", NULL), RER_OK);
+    if (strcmp(detector, "confident") == 0)
+        assert_int_equal(rer_options_set(&options, "duplicates", "auto", NULL), RER_OK);
     return rer_analyze(result, data, &options, NULL, NULL, error);
 }
 
@@ -91,12 +94,12 @@ static bool try(fault_kind kind, int64_t at, int code, const char *detector, con
     return met;
 }
 
-static const char *const detectors[] = {"rer", "knn"};
+static const char *const detectors[] = {"rer", "knn", "confident"};
 
 static void test_memory(void **state)
 {
     (void)state;
-    for (int d = 0; d < 2; d++) {
+    for (size_t d = 0; d < sizeof detectors / sizeof *detectors; d++) {
         rer_result *want = analyzed(detectors[d]);
         int64_t at = 0;
         while (try(FAULT_MEMORY_ONCE, at, 0, detectors[d], want, "out of memory"))
@@ -112,7 +115,7 @@ static void test_memory(void **state)
 static void test_errors(void **state)
 {
     (void)state;
-    for (int d = 0; d < 2; d++) {
+    for (size_t d = 0; d < sizeof detectors / sizeof *detectors; d++) {
         rer_result *want = analyzed(detectors[d]);
         int64_t at = 0;
         for (int i = 0; try(FAULT_ERROR, at, i % 2 == 0 ? GONE : FAILED, detectors[d], want,
@@ -126,6 +129,58 @@ static void test_errors(void **state)
         rer_result_free(again);
         rer_result_free(want);
     }
+}
+
+/* ---- memory that is bounded -------------------------------------------------------------- */
+
+static rer_status run_networks(rer_result **result, const rer_dataset *of, const char *memory, rer_error *error)
+{
+    static const char *const settings[] = {"device", "cuda", "reconstructor", "autoencoder",
+                                           "folds",  "2",    "epochs",        "1"};
+    rer_options options = rer_options_default();
+    *result = NULL;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i += 2)
+        assert_int_equal(rer_options_set(&options, settings[i], settings[i + 1], NULL), RER_OK);
+    assert_int_equal(rer_options_set(&options, "device-memory", memory, NULL), RER_OK);
+    set_fault(FAULT_NONE, 0, 0);
+    return rer_analyze(result, of, &options, NULL, NULL, error);
+}
+
+/* Networks are trained and scored within --device-memory, in smaller parts, to the same numbers; where that is too little
+ * for them it is said how much is enough. */
+static void test_bounded(void **state)
+{
+    (void)state;
+    enum { ROOM = 24 << 20 };
+    made_settings settings = {.N = 2000, .D = 64, .C = 12, .separation = 1, .mislabelled = 60, .seed = 2};
+    made_data rows = made_data_make(&settings);
+    rer_dataset *of = made_data_wrap(&rows);
+    rer_result *free_one = NULL, *bounded = NULL;
+    rer_error error = {0};
+    char memory[32];
+    long long least = 0, more = 0, taken = 0;
+    assert_int_equal(run_networks(&free_one, of, "0", &error), RER_OK);
+    int64_t most = peak_of();
+    assert_int_equal(run_networks(&bounded, of, "1", &error), RER_SYSTEM);
+    assert_int_equal(sscanf(error.message, "--device cuda: %lld bytes are the least", &least), 1);
+    (void)snprintf(memory, sizeof memory, "%lld", least + (1 << 20));
+    assert_int_equal(run_networks(&bounded, of, memory, &error), RER_SYSTEM);
+    assert_int_equal(sscanf(error.message,
+                            "--device cuda: %lld bytes are the least that its networks need beside the %lld", &more,
+                            &taken),
+                     2);
+    (void)snprintf(memory, sizeof memory, "%lld", least + ROOM);
+    if (run_networks(&bounded, of, memory, &error) != RER_OK)
+        fail_msg("%s", error.message);
+    printf("  %lld bytes where they may be as many as there are, %lld of %s; %lld beside %lld are too few\n",
+           (long long)most, (long long)peak_of(), memory, more, taken);
+    assert_true(more > 0 && peak_of() <= least + ROOM && most > 2 * (least + ROOM));
+    for (int64_t i = 0; i < free_one->N; i++)
+        assert_true(fabsf(bounded->own[i] - free_one->own[i]) <= 1e-3F * free_one->own[i]);
+    rer_result_free(free_one);
+    rer_result_free(bounded);
+    rer_dataset_free(of);
+    made_data_free(&rows);
 }
 
 /* Where none can be used from the start, auto does without. */
@@ -209,10 +264,14 @@ static void test_two_processes(void **state)
     (void)close(bits[1]);
 }
 
-int main(void)
+/* With an argument, the tests whose name it is; * stands for anything. */
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernel_that_fails), cmocka_unit_test(test_two_processes),
-                                       cmocka_unit_test(test_memory), cmocka_unit_test(test_errors),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernel_that_fails),
+                                       cmocka_unit_test(test_two_processes),
+                                       cmocka_unit_test(test_memory),
+                                       cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_bounded),
                                        cmocka_unit_test(test_auto)};
     const char *path = getenv("RER_CUDA_PLUGIN");
     void *library = dlopen(path != NULL ? path : "librer_cuda_faults.so", RTLD_NOW | RTLD_LOCAL);
@@ -222,9 +281,12 @@ int main(void)
     }
     find(&set_fault, library, FAULTS_SET);
     find(&is_met, library, FAULTS_MET);
+    find(&peak_of, library, FAULTS_PEAK);
     made_settings settings = {.N = 3000, .D = 6, .C = 3, .separation = 2, .mislabelled = 120, .seed = 1};
     made = made_data_make(&settings);
     data = made_data_wrap(&made);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     int failed = cmocka_run_group_tests_name("device.faults", tests, NULL, NULL);
     rer_dataset_free(data);
     made_data_free(&made);

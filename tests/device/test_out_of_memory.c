@@ -13,17 +13,19 @@
 
 #include <cmocka.h>
 
-static void test_analysis(void **state)
+/* `settings`: name, value, ... */
+static void fail_each(const char *const *settings, int count)
 {
-    (void)state;
-    made_settings settings = {.N = 200, .D = 3, .C = 3, .separation = 2, .mislabelled = 10, .seed = 1};
-    made_data made = made_data_make(&settings);
+    made_settings of = {.N = 60, .D = 3, .C = 3, .separation = 2, .mislabelled = 10, .seed = 1};
+    made_data made = made_data_make(&of);
     rer_view x = {.data = made.x, .dtype = RER_F32, .rank = 2, .shape = {made.N, made.D}};
     rer_view y = {.data = made.code, .dtype = RER_I32, .rank = 1, .shape = {made.N}};
     rer_dataset *data = NULL;
     assert_int_equal(rer_dataset_wrap_card(&data, &x, &y, NULL, NULL), RER_OK);
     rer_options options = rer_options_default();
     assert_int_equal(rer_options_set(&options, "device", "cuda", NULL), RER_OK);
+    for (int i = 0; i < count; i += 2)
+        assert_int_equal(rer_options_set(&options, settings[i], settings[i + 1], NULL), RER_OK);
     options.threads = 1;
     for (int64_t i = 0;; i++) {
         rer_error error = {0};
@@ -45,8 +47,22 @@ static void test_analysis(void **state)
     made_data_free(&made);
 }
 
+static void test_analysis(void **state)
+{
+    (void)state;
+    fail_each(NULL, 0);
+}
+
+/* What detectors have a device do. */
+static void test_detectors(void **state)
+{
+    (void)state;
+    static const char *const settings[] = {"detector", "confident", "duplicates", "auto"};
+    fail_each(settings, 4);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_analysis)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_analysis), cmocka_unit_test(test_detectors)};
     return cmocka_run_group_tests_name("device.out_of_memory", tests, NULL, NULL);
 }

@@ -77,8 +77,9 @@ struct Card {
     rer_device_model model; /* of the scoring: flags and numbers */
     rer_device_channel channel;
     bool has_root;
-    int64_t left;                /* bytes that may be used beside all this */
+    int64_t used, left;          /* bytes of all this; that may be used beside it */
     struct Searching *searching; /* NULL: no search is under way */
+    struct Logistic *logistic;   /* NULL: no regressions are */
     struct Sweep *sweep;         /* NULL: classes are no networks */
     bool is_recent, is_hopper;   /* has the products that networks need, and those of sweep.cu */
     std::thread *starting;       /* loads what the products need, which takes a while; NULL: it is there */
@@ -110,26 +111,40 @@ template <typename T> std::unique_ptr<T[]> room_for(Card *card, int64_t count)
     return made;
 }
 
-/* Memory for the moment, and a copy of what is in it. */
+/* Memory for the moment, of what the card may use. */
 struct Moment {
     Card *card;
     std::vector<void *> taken;
     bool failed;
+    int64_t bytes = 0, wanted = 0; /* taken; with what there was no room for */
 };
 
+/* With a copy of what is in `from`. */
 template <typename T> T *take(Moment *moment, const T *from, int64_t count)
 {
     void *made = NULL;
-    moment->failed = moment->failed || cudaMalloc(&made, (size_t)(count > 0 ? count : 1) * sizeof(T)) != cudaSuccess;
+    int64_t bytes = (count > 0 ? count : 1) * (int64_t)sizeof(T);
+    moment->wanted += bytes;
+    moment->failed = moment->failed || bytes > moment->card->left || cudaMalloc(&made, (size_t)bytes) != cudaSuccess;
     if (moment->failed) {
         (void)cudaGetLastError();
         return NULL;
     }
     moment->taken.push_back(made);
+    moment->bytes += bytes;
+    moment->card->left -= bytes;
     if (from != NULL)
         CHECK(moment->card,
               cudaMemcpyAsync(made, from, (size_t)count * sizeof(T), cudaMemcpyDefault, moment->card->compute));
     return (T *)made;
+}
+
+static inline void release(Moment *moment)
+{
+    for (void *memory : moment->taken)
+        (void)cudaFree(memory);
+    moment->card->left += moment->bytes;
+    *moment = Moment{moment->card, {}, false};
 }
 
 static inline unsigned blocks_for(int64_t items, int64_t each)
@@ -137,13 +152,20 @@ static inline unsigned blocks_for(int64_t items, int64_t each)
     return (unsigned)((items + each - 1) / each);
 }
 
+static inline int64_t round_up(int64_t count, int64_t to)
+{
+    return (count + to - 1) / to * to;
+}
+
 int32_t piece_count(const Card *card); /* most of a stretch */
 /* batches [n, width, columns] = products of the operand's rows, PRODUCT_ROWS at a time. */
 void multiply_batches(Card *card, int n);
 /* out [rows, n] = a b', rows of `parts width` each; out has `stride` columns. */
-void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n);
+void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n,
+              int64_t width);
 /* What multiply takes on its right-hand side, from x [rows, columns]; to [rows_to, parts width], the rest is 0. */
-void make_right_operand(Card *card, float *to, int64_t rows_to, const float *x, int64_t rows, int64_t columns);
+void make_right_operand(Card *card, float *to, int64_t rows_to, const float *x, int64_t rows, int64_t columns,
+                        int64_t width);
 /* operand <- scale x - mean of the row's class; rows past the last are 0 up to `padded`. Rows without a label are 0 too,
  * or with `all` compared with the mean past the last class. */
 void make_residuals(Card *card, const Slot *slot, int64_t padded, bool all, bool far, float *plain);
@@ -186,5 +208,10 @@ bool train_networks(void *device, const rer_device_training *training, rer_devic
                     bool (*stop)(void *context), void *context);
 bool near_rows(void *device, const rer_device_near *near);
 bool neighbors_begin(void *device, const uint8_t *among);
-void neighbors_find(void *device, int64_t first, int64_t count, rer_neighbor *list);
+void neighbors_find(void *device, const int64_t *row, int64_t count, rer_neighbor *list);
+void copies_join(void *device, double limit, int64_t first, int64_t count);
+void copies_take(void *device, int32_t *group);
 void neighbors_end(void *device);
+bool logistic_begin(void *device, const rer_device_logistic *of);
+void logistic_sums(void *device, const rer_device_softmax *at);
+void logistic_end(void *device);

@@ -202,7 +202,6 @@ bool near_rows(void *device, const rer_device_near *near)
         CHECK(card, cudaMemcpy(near->trusted, trusted, (size_t)(places * RER_DEVICE_NEAR) * sizeof *trusted,
                                cudaMemcpyDefault));
     }
-    for (void *memory : moment.taken)
-        (void)cudaFree(memory);
+    release(&moment);
     return fits;
 }

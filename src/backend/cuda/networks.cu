@@ -5,6 +5,8 @@
 #include "backend/cuda/product.cuh"
 #include "backend/cuda/sweep.cuh"
 
+#include <cstdio>
+
 #define THREADS 256
 #define WARP 32
 #define CHOSEN 8    /* classes of a row that are done in float */
@@ -17,19 +19,14 @@
 
 /* ---- layout ------------------------------------------------------------------------------ */
 
-static int64_t round_up(int64_t n)
-{
-    return (n + LAID_OUT - 1) / LAID_OUT * LAID_OUT;
-}
-
 rer_network lay_out_network(const rer_network *shape)
 {
     rer_network laid = *shape;
     laid.parameters = 0;
     for (int l = 0; l < laid.layers; l++) {
         laid.weight[l] = laid.parameters;
-        laid.bias[l] = round_up(laid.weight[l] + laid.width[l] * laid.width[l + 1]);
-        laid.parameters = round_up(laid.bias[l] + laid.width[l + 1]);
+        laid.bias[l] = round_up(laid.weight[l] + laid.width[l] * laid.width[l + 1], LAID_OUT);
+        laid.parameters = round_up(laid.bias[l] + laid.width[l + 1], LAID_OUT);
     }
     return laid;
 }
@@ -174,8 +171,7 @@ void free_sweep(Card *card)
     Sweep *sweep = card->sweep;
     if (sweep == NULL)
         return;
-    for (void *memory : sweep->moment.taken)
-        (void)cudaFree(memory);
+    release(&sweep->moment);
     delete sweep;
     card->sweep = NULL;
 }
@@ -344,6 +340,49 @@ static int64_t items_of(const Card *card, const rer_network *shape, bool in_half
     return most < chunks ? chunks : most / chunks * chunks;
 }
 
+/* With room for the layers of so many items at a time. */
+static bool take_sweep(Card *card, Sweep *sweep, const rer_device_networks *networks, int64_t at_once)
+{
+    int64_t C = card->shape.C;
+    Moment *moment = &sweep->moment;
+    release(moment);
+    sweep->items = items_of(card, &networks->shape, sweep->in_half);
+    sweep->weights = take<float>(moment, NULL, C * sweep->laid.parameters);
+    sweep->own = networks->own != NULL ? take(moment, networks->own, card->shape.N) : NULL;
+    sweep->row = take<int32_t>(moment, NULL, sweep->items * ITEM_ROWS);
+    sweep->item = take<int32_t>(moment, NULL, sweep->items);
+    sweep->chosen = take<int32_t>(moment, NULL, card->shape.rows * CHOSEN);
+    sweep->count = take<int32_t>(moment, NULL, C);
+    sweep->start = take<int32_t>(moment, NULL, C);
+    sweep->layers = take_layers(moment, &networks->shape, at_once < sweep->items ? at_once : sweep->items);
+    if (sweep->in_half)
+        sweep->packed = take_packed(moment, &networks->shape, card->shape.rows, C);
+    return !moment->failed;
+}
+
+/* Where memory is short, fewer items at a time; then without half precision, whose weights take more. */
+static bool find_room(Card *card, Sweep *sweep, const rer_device_networks *networks)
+{
+    int64_t most = LAYERS_BYTES / layer_bytes(&networks->shape);
+    int64_t at_once = most = most > 0 ? most : 1;
+    while (!take_sweep(card, sweep, networks, at_once)) {
+        if (at_once == 1 && !sweep->in_half)
+            return false;
+        sweep->in_half = sweep->in_half && at_once > 1;
+        at_once = at_once > 1 ? at_once / 2 : most;
+    }
+    return true;
+}
+
+static void say_no_room(Card *card, int64_t wanted)
+{
+    char why[100];
+    (void)snprintf(why, sizeof why, "%lld bytes are the least that its networks need beside the %lld taken",
+                   (long long)wanted, (long long)(card->shape.memory - card->left));
+    fail(card, card->shape.memory > 0 ? "--device-memory" : "networks",
+         card->shape.memory > 0 ? why : "out of memory on the card");
+}
+
 void sweep_begin(Card *card, const rer_device_networks *networks)
 {
     free_sweep(card);
@@ -352,30 +391,19 @@ void sweep_begin(Card *card, const rer_device_networks *networks)
         fail(card, "host", "out of memory");
         return;
     }
-    int64_t C = card->shape.C;
     card->sweep = sweep;
     sweep->laid = lay_out_network(&networks->shape);
     sweep->moment = Moment{card, {}, false};
-    sweep->in_half = C * card->shape.D >= MANY && can_pack(card, &networks->shape);
-    sweep->items = items_of(card, &networks->shape, sweep->in_half);
-    int64_t most = LAYERS_BYTES / layer_bytes(&networks->shape), at_once = sweep->items < most ? sweep->items : most;
-    sweep->weights = take<float>(&sweep->moment, NULL, C * sweep->laid.parameters);
-    sweep->own = networks->own != NULL ? take(&sweep->moment, networks->own, card->shape.N) : NULL;
-    sweep->row = take<int32_t>(&sweep->moment, NULL, sweep->items * ITEM_ROWS);
-    sweep->item = take<int32_t>(&sweep->moment, NULL, sweep->items);
-    sweep->chosen = take<int32_t>(&sweep->moment, NULL, card->shape.rows * CHOSEN);
-    sweep->count = take<int32_t>(&sweep->moment, NULL, C);
-    sweep->start = take<int32_t>(&sweep->moment, NULL, C);
-    sweep->layers = take_layers(&sweep->moment, &networks->shape, at_once > 0 ? at_once : 1);
-    if (sweep->in_half)
-        sweep->packed = take_packed(&sweep->moment, &networks->shape, card->shape.rows, C);
-    if (sweep->moment.failed) {
-        fail(card, "networks", "out of memory on the card");
+    sweep->in_half = card->shape.C * card->shape.D >= MANY && can_pack(card, &networks->shape);
+    if (!find_room(card, sweep, networks)) {
+        int64_t wanted = sweep->moment.wanted;
+        free_sweep(card);
+        say_no_room(card, wanted);
         return;
     }
-    put_networks(card, sweep->weights, &sweep->laid, networks->weights, &networks->shape, C);
+    put_networks(card, sweep->weights, &sweep->laid, networks->weights, &networks->shape, card->shape.C);
     if (sweep->in_half)
-        pack(card, &sweep->packed, sweep->weights, &sweep->laid, C);
+        pack(card, &sweep->packed, sweep->weights, &sweep->laid, card->shape.C);
     CHECK(card, cudaStreamSynchronize(card->compute));
 }
 

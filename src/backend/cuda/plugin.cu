@@ -39,6 +39,7 @@ template <typename T> static void take(Card *card, T **where, int64_t count)
         see(card, "cudaMalloc", cudaMalloc(&made, (size_t)count * sizeof(T)));
     if (made != NULL)
         card->taken.push_back(made);
+    card->used += count * (int64_t)sizeof(T);
     *where = (T *)made;
 }
 
@@ -121,11 +122,11 @@ static void take_data(Card *card, int64_t free_before)
 {
     size_t free_now = 0, total = 0;
     CHECK(card, cudaMemGetInfo(&free_now, &total));
-    int64_t used = free_before - (int64_t)free_now, cap = card->shape.memory;
+    int64_t used = card->used, cap = card->shape.memory; /* other processes' part of the card is not counted */
     int64_t stages = RER_DEVICE_SLOTS * card->shape.rows * row_bytes(card), all = card->shape.N * row_bytes(card);
     int64_t room = cap > 0 ? cap - used : (int64_t)free_now - free_before / 10;
     card->keeps = all <= room;
-    card->left = cap > 0 ? room - all : INT64_MAX;
+    card->left = cap > 0 ? room - (card->keeps ? all : stages) : INT64_MAX;
     if (card->keeps) {
         card->kept_code = (int32_t *)malloc((size_t)card->shape.N * sizeof(int32_t));
         card->keeps = card->kept_code != NULL;
@@ -228,8 +229,8 @@ static void make_products_ready(Card card)
     CHECK(&card, cudaMemsetAsync(card.t, 0, (size_t)(rows * width) * sizeof(float), card.out));
     CHECK(&card, cudaMemsetAsync(card.h, 0, (size_t)(rows * C) * sizeof(float), card.out));
     multiply_batches(&card, (int)(rows / PRODUCT_ROWS));
-    multiply(&card, card.t, width, card.operand, card.root, rows, width);
-    multiply(&card, card.h, C, card.operand, card.u_operand, rows, C);
+    multiply(&card, card.t, width, card.operand, card.root, rows, width, width);
+    multiply(&card, card.h, C, card.operand, card.u_operand, rows, C, width);
     CHECK(&card, cudaStreamSynchronize(card.out));
     (void)cublasDestroy(card.products);
 }
@@ -258,6 +259,7 @@ static void close_card(void *device)
     finish_start(card);
     (void)cudaDeviceSynchronize();
     neighbors_end(card);
+    logistic_end(card);
     free_sweep(card);
     for (int i = 0; i < RER_DEVICE_SLOTS; i++)
         for (cudaEvent_t event : {card->slots[i].copied, card->slots[i].computed, card->slots[i].returned})
@@ -519,7 +521,12 @@ static const rer_device_plugin plugin = {
     near_rows,
     neighbors_begin,
     neighbors_find,
+    copies_join,
+    copies_take,
     neighbors_end,
+    logistic_begin,
+    logistic_sums,
+    logistic_end,
 };
 
 extern "C" __attribute__((visibility("default"))) const rer_device_plugin *rer_device_load(void)

@@ -1,19 +1,36 @@
 /* Products of floats on tensor cores, many of one shape side by side: op(a) [M, K] op(b) [K, N] of each item. A float is
  * the sum hi + lo of two numbers of 11 bits, and x y = hi hi' + lo hi' + hi lo' to float's own precision. Tensor cores cut
  * off what they add up, so PRODUCT_K columns at a time go to the sums by a rounded addition. What becomes of a product
- * is the caller's: `last` takes it in pieces, PRODUCT_PAIRS of two columns each, PRODUCT_STEP apart. */
+ * is the caller's: `last` takes it in pieces of two columns each, PRODUCT_STEP apart, or, where that is better for what it
+ * reads, tile by tile from shared memory. */
 #pragma once
 
 #include "backend/cuda/card.cuh"
 
-#define PRODUCT_M 64 /* of a block: 2 by 2 warps of 32 by 64 */
-#define PRODUCT_N 128
 #define PRODUCT_K 16
 #define PRODUCT_STAGES 3
 #define PRODUCT_THREADS 128
 #define PRODUCT_WARPS (PRODUCT_THREADS / 32)
-#define PRODUCT_PAIRS 8
 #define PRODUCT_STEP 8
+
+/* Rows by columns of a block's tile. A warp has 32 rows of it. */
+struct WideTile {
+    static constexpr int M = 64, N = 128;
+};
+struct NarrowTile {
+    static constexpr int M = 128, N = 16;
+};
+
+static inline bool is_narrow(int64_t N)
+{
+    return N <= NarrowTile::N;
+}
+
+static inline int64_t tiles_of(int64_t M, int64_t N)
+{
+    return is_narrow(N) ? blocks_for(M, NarrowTile::M)
+                        : (int64_t)blocks_for(M, WideTile::M) * blocks_for(N, WideTile::N);
+}
 
 /* A matrix for each item. */
 struct Operand {
@@ -40,9 +57,12 @@ static __device__ inline void load_tile(float *to, const float *from, int64_t st
 {
 #if __CUDA_ARCH__ >= 800
     constexpr int EACH = WIDE ? 4 : 1, ACROSS = COLUMNS / EACH;
+    constexpr int ALL = ROWS * ACROSS;
 #pragma unroll
-    for (int at = 0; at < ROWS * ACROSS / PRODUCT_THREADS; at++) {
+    for (int at = 0; at < (ALL + PRODUCT_THREADS - 1) / PRODUCT_THREADS; at++) {
         int i = at * PRODUCT_THREADS + (int)threadIdx.x, r = i / ACROSS, c = i % ACROSS * EACH;
+        if (ALL % PRODUCT_THREADS != 0 && i >= ALL)
+            break;
         bool inside = row + r < rows && column + c < columns;
         const float *source = inside ? from + (row + r) * stride + column + c : from;
         unsigned place = (unsigned)__cvta_generic_to_shared(to + r * STRIDE + c), bytes = inside ? 4 * EACH : 0;
@@ -72,33 +92,36 @@ static __device__ inline void multiply_add(float (&sum)[4], const unsigned (&a)[
 }
 
 /* A_T: a is [K, M] as it lies; B_T: b is [N, K]. */
-template <bool A_T, bool B_T, bool A_WIDE, bool B_WIDE, class Last>
+template <bool A_T, bool B_T, bool A_WIDE, bool B_WIDE, class Tile, class Last>
 static __global__ void __launch_bounds__(PRODUCT_THREADS, 3)
     multiply_items(Operand a, Operand b, int64_t M, int64_t N, int64_t K, unsigned tiles, Last last)
 {
-    constexpr int A_STRIDE = A_T ? PRODUCT_M + 8 : PRODUCT_K + 4, B_STRIDE = B_T ? PRODUCT_K + 4 : PRODUCT_N + 8;
-    constexpr int A_SIZE = (A_T ? PRODUCT_K : PRODUCT_M) * A_STRIDE, B_SIZE = (B_T ? PRODUCT_N : PRODUCT_K) * B_STRIDE;
-    __shared__ __align__(16) float a_tile[PRODUCT_STAGES][A_SIZE], b_tile[PRODUCT_STAGES][B_SIZE];
-    int64_t item = blockIdx.x / tiles, tile = blockIdx.x % tiles, across = (N + PRODUCT_N - 1) / PRODUCT_N;
-    int64_t first = tile / across * PRODUCT_M, column = tile % across * PRODUCT_N;
+    constexpr int A_STRIDE = A_T ? Tile::M + 8 : PRODUCT_K + 4, B_STRIDE = B_T ? PRODUCT_K + 4 : Tile::N + 8;
+    constexpr int A_SIZE = (A_T ? PRODUCT_K : Tile::M) * A_STRIDE, B_SIZE = (B_T ? Tile::N : PRODUCT_K) * B_STRIDE;
+    constexpr int ACROSS = PRODUCT_WARPS / (Tile::M / 32), PAIRS = Tile::N / ACROSS / 8, OUT_STRIDE = Tile::N + 4;
+    constexpr int LOADED = PRODUCT_STAGES * (A_SIZE + B_SIZE), MADE = Last::by_tile ? Tile::M * OUT_STRIDE : 0;
+    __shared__ __align__(16) float memory[LOADED > MADE ? LOADED : MADE];
+    float *a_tile = memory, *b_tile = memory + PRODUCT_STAGES * A_SIZE;
+    int64_t item = blockIdx.x / tiles, tile = blockIdx.x % tiles, across = (N + Tile::N - 1) / Tile::N;
+    int64_t first = tile / across * Tile::M, column = tile % across * Tile::N;
     if ((a.which != NULL && a.which[item] < 0) || (b.which != NULL && b.which[item] < 0) || !last.is_there(item))
         return;
     const float *a_from = matrix_of(a, item), *b_from = matrix_of(b, item);
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int down = warp / 2 * 32, right = warp % 2 * 64, steps = (int)((K + PRODUCT_K - 1) / PRODUCT_K);
-    float sum[2][8][4] = {};
+    int down = warp / ACROSS * 32, right = warp % ACROSS * PAIRS * 8, steps = (int)((K + PRODUCT_K - 1) / PRODUCT_K);
+    float sum[2][PAIRS][4] = {};
     auto load = [&](int step) {
-        int stage = step % PRODUCT_STAGES;
+        float *a_to = a_tile + step % PRODUCT_STAGES * A_SIZE, *b_to = b_tile + step % PRODUCT_STAGES * B_SIZE;
         int64_t k = (int64_t)step * PRODUCT_K;
         if (step < steps) {
             if (A_T)
-                load_tile<PRODUCT_K, PRODUCT_M, A_STRIDE, A_WIDE>(a_tile[stage], a_from, a.stride, k, K, first, M);
+                load_tile<PRODUCT_K, Tile::M, A_STRIDE, A_WIDE>(a_to, a_from, a.stride, k, K, first, M);
             else
-                load_tile<PRODUCT_M, PRODUCT_K, A_STRIDE, A_WIDE>(a_tile[stage], a_from, a.stride, first, M, k, K);
+                load_tile<Tile::M, PRODUCT_K, A_STRIDE, A_WIDE>(a_to, a_from, a.stride, first, M, k, K);
             if (B_T)
-                load_tile<PRODUCT_N, PRODUCT_K, B_STRIDE, B_WIDE>(b_tile[stage], b_from, b.stride, column, N, k, K);
+                load_tile<Tile::N, PRODUCT_K, B_STRIDE, B_WIDE>(b_to, b_from, b.stride, column, N, k, K);
             else
-                load_tile<PRODUCT_K, PRODUCT_N, B_STRIDE, B_WIDE>(b_tile[stage], b_from, b.stride, k, K, column, N);
+                load_tile<PRODUCT_K, Tile::N, B_STRIDE, B_WIDE>(b_to, b_from, b.stride, k, K, column, N);
         }
 #if __CUDA_ARCH__ >= 800
         asm volatile("cp.async.commit_group;");
@@ -112,7 +135,7 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS, 3)
 #endif
         __syncthreads();
         load(step + PRODUCT_STAGES - 1);
-        const float *as = a_tile[step % PRODUCT_STAGES], *bs = b_tile[step % PRODUCT_STAGES];
+        const float *as = a_tile + step % PRODUCT_STAGES * A_SIZE, *bs = b_tile + step % PRODUCT_STAGES * B_SIZE;
         unsigned a_hi[2][2][4], a_lo[2][2][4];
 #pragma unroll
         for (int half = 0; half < 2; half++)
@@ -125,7 +148,7 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS, 3)
                                 &a_lo[half][r][e]);
                 }
 #pragma unroll
-        for (int c = 0; c < 8; c++) {
+        for (int c = 0; c < PAIRS; c++) {
             float part[2][4] = {};
 #pragma unroll
             for (int half = 0; half < 2; half++) {
@@ -149,35 +172,51 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS, 3)
                     sum[r][c][e] += part[r][e];
         }
     }
+    if (Last::by_tile)
+        __syncthreads(); /* all have done with what was loaded */
 #pragma unroll
     for (int r = 0; r < 2; r++)
 #pragma unroll
         for (int lower = 0; lower < 2; lower++) {
-            float pairs[PRODUCT_PAIRS][2];
+            float pairs[PAIRS][2];
+            int at = down + r * 16 + lower * 8 + g;
 #pragma unroll
-            for (int c = 0; c < 8; c++) {
+            for (int c = 0; c < PAIRS; c++) {
                 pairs[c][0] = sum[r][c][2 * lower];
                 pairs[c][1] = sum[r][c][2 * lower + 1];
+                if (Last::by_tile)
+                    *(float2 *)(memory + at * OUT_STRIDE + right + 2 * t + c * PRODUCT_STEP) =
+                        make_float2(pairs[c][0], pairs[c][1]);
             }
-            int64_t i = first + down + r * 16 + lower * 8 + g;
-            if (i < M)
-                last.take(item, i, column + right + 2 * t, pairs);
+            if constexpr (!Last::by_tile)
+                if (first + at < M)
+                    last.take(item, first + at, column + right + 2 * t, pairs);
         }
+    if constexpr (Last::by_tile) {
+        __syncthreads();
+        last.template take_tile<Tile::M, Tile::N, OUT_STRIDE>(item, first, M, column, memory);
+    }
     last.finish(item, (int)(tile * PRODUCT_WARPS + warp), lane);
+}
+
+template <bool A_T, bool B_T, class Tile, class Last> static auto kernel_for(bool a_wide, bool b_wide)
+{
+    return a_wide   ? b_wide ? multiply_items<A_T, B_T, true, true, Tile, Last>
+                             : multiply_items<A_T, B_T, true, false, Tile, Last>
+             : b_wide ? multiply_items<A_T, B_T, false, true, Tile, Last>
+                    : multiply_items<A_T, B_T, false, false, Tile, Last>;
 }
 
 template <bool A_T, bool B_T, class Last>
 static void multiply_all(Card *card, const Operand &a, const Operand &b, int64_t items, int64_t M, int64_t N, int64_t K,
                          const Last &last)
 {
-    unsigned tiles = blocks_for(M, PRODUCT_M) * blocks_for(N, PRODUCT_N), blocks = (unsigned)items * tiles;
+    unsigned tiles = (unsigned)tiles_of(M, N), blocks = (unsigned)items * tiles;
     bool a_wide = is_wide(a, A_T ? M : K), b_wide = is_wide(b, B_T ? K : N);
     if (!is_well(card) || items == 0)
         return;
-    auto kernel =
-        a_wide   ? b_wide ? multiply_items<A_T, B_T, true, true, Last> : multiply_items<A_T, B_T, true, false, Last>
-          : b_wide ? multiply_items<A_T, B_T, false, true, Last>
-                 : multiply_items<A_T, B_T, false, false, Last>;
+    auto kernel = is_narrow(N) ? kernel_for<A_T, B_T, NarrowTile, Last>(a_wide, b_wide)
+                               : kernel_for<A_T, B_T, WideTile, Last>(a_wide, b_wide);
     kernel<<<blocks, PRODUCT_THREADS, 0, card->compute>>>(a, b, M, N, K, tiles, last);
     LAUNCHED(card);
 }
@@ -186,6 +225,7 @@ static void multiply_all(Card *card, const Operand &a, const Operand &b, int64_t
 
 /* out [M, N] of each item. */
 struct Stored {
+    static constexpr bool by_tile = false;
     float *out;
     int64_t M, N;
 
@@ -196,16 +236,22 @@ struct Stored {
     __device__ void finish(int64_t, int, int) const
     {
     }
-    template <class Change>
-    __device__ void store(int64_t item, int64_t i, int64_t j, const float (&x)[PRODUCT_PAIRS][2], Change change) const
+    /* change(x, place in out, column) of each number. */
+    template <int PAIRS, class Change>
+    __device__ void store(int64_t item, int64_t i, int64_t j, const float (&x)[PAIRS][2], Change change) const
     {
-        float *row = out + (item * M + i) * N;
+        int64_t at = (item * M + i) * N + j;
 #pragma unroll
-        for (int c = 0; c < PRODUCT_PAIRS; c++)
+        for (int c = 0; c < PAIRS; c++, at += PRODUCT_STEP, j += PRODUCT_STEP)
+            if (N % 2 == 0) {
+                if (j < N)
+                    *(float2 *)(out + at) = make_float2(change(x[c][0], at, j), change(x[c][1], at + 1, j + 1));
+            } else {
 #pragma unroll
-            for (int e = 0; e < 2; e++)
-                if (j + c * PRODUCT_STEP + e < N)
-                    row[j + c * PRODUCT_STEP + e] = change(x[c][e], j + c * PRODUCT_STEP + e);
+                for (int e = 0; e < 2; e++)
+                    if (j + e < N)
+                        out[at + e] = change(x[c][e], at + e, j + e);
+            }
     }
 };
 
@@ -215,10 +261,10 @@ struct Layer : Stored {
     float scale;
     bool relu;
 
-    __device__ void take(int64_t item, int64_t i, int64_t j, const float (&x)[PRODUCT_PAIRS][2]) const
+    template <int PAIRS> __device__ void take(int64_t item, int64_t i, int64_t j, const float (&x)[PAIRS][2]) const
     {
         const float *b = matrix_of(bias, item);
-        store(item, i, j, x, [&](float value, int64_t column) {
+        store(item, i, j, x, [&](float value, int64_t, int64_t column) {
             float y = value + b[column];
             return !relu ? y : y > 0 ? y * scale : 0.f;
         });
@@ -230,11 +276,10 @@ struct Slope : Stored {
     const float *h; /* [items, M, N] */
     float scale;
 
-    __device__ void take(int64_t item, int64_t i, int64_t j, const float (&x)[PRODUCT_PAIRS][2]) const
+    template <int PAIRS> __device__ void take(int64_t item, int64_t i, int64_t j, const float (&x)[PAIRS][2]) const
     {
-        const float *row = h + (item * M + i) * N;
-        store(item, i, j, x, [&](float value, int64_t column) {
-            return h == NULL ? value : row[column] > 0 ? value * scale : 0.f;
+        store(item, i, j, x, [&](float value, int64_t at, int64_t) {
+            return h == NULL ? value : h[at] > 0 ? value * scale : 0.f;
         });
     }
 };

@@ -3,10 +3,11 @@
 
 #define THREADS 128
 
-void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n)
+void multiply(Card *card, float *out, int64_t stride, const float *a, const float *b, int64_t rows, int64_t n,
+              int64_t width)
 {
     float one = 1, zero = 0;
-    int k = (int)(card->parts * card->width);
+    int k = (int)(card->parts * width);
     cublasComputeType_t type = card->parts == 1 ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_32F_FAST_TF32;
     if (is_well(card) && cublasGemmEx(card->products, CUBLAS_OP_T, CUBLAS_OP_N, (int)n, (int)rows, k, &one, b,
                                       CUDA_R_32F, k, a, CUDA_R_32F, k, &zero, out, CUDA_R_32F, (int)stride, type,
@@ -31,11 +32,12 @@ static __global__ void right_operand(float *to, const float *x, int64_t rows, in
     }
 }
 
-void make_right_operand(Card *card, float *to, int64_t rows_to, const float *x, int64_t rows, int64_t columns)
+void make_right_operand(Card *card, float *to, int64_t rows_to, const float *x, int64_t rows, int64_t columns,
+                        int64_t width)
 {
     if (!is_well(card))
         return;
-    right_operand<<<(unsigned)rows_to, THREADS, 0, card->compute>>>(to, x, rows, columns, card->width, card->parts);
+    right_operand<<<(unsigned)rows_to, THREADS, 0, card->compute>>>(to, x, rows, columns, width, card->parts);
     LAUNCHED(card);
 }
 

@@ -34,7 +34,7 @@ static void put_root(Card *card, const float *root)
     for (int64_t j = 0; is_well(card) && j < D; j++)
         memcpy(&lower[j * D], root + j * D, (size_t)(j + 1) * sizeof(float));
     put(card, card->batches, lower.get(), D * D);
-    make_right_operand(card, card->root, card->width, card->batches, D, D);
+    make_right_operand(card, card->root, card->width, card->batches, D, D, card->width);
     CHECK(card, cudaStreamSynchronize(card->compute));
 }
 
@@ -109,7 +109,7 @@ void score_begin(void *device, const rer_device_model *model)
     put(card, card->n, model->n, C);
     if (card->has_root)
         put_root(card, model->root);
-    make_right_operand(card, card->u_operand, C, card->u, C, card->width);
+    make_right_operand(card, card->u_operand, C, card->u, C, card->width, card->width);
     CHECK(card, cudaStreamSynchronize(card->compute));
 }
 
@@ -339,7 +339,7 @@ static void multiply_classes(Card *card, const Slot *slot)
     int64_t count = slot->count, C = card->shape.C;
     make_residuals(card, slot, count, true, false, card->has_root ? NULL : card->t);
     if (card->has_root)
-        multiply(card, card->t, card->width, card->operand, card->root, count, card->width);
+        multiply(card, card->t, card->width, card->operand, card->root, count, card->width, card->width);
     if (!is_well(card))
         return;
     Terms terms = {card->t,
@@ -356,7 +356,7 @@ static void multiply_classes(Card *card, const Slot *slot)
                    card->model.left_out};
     make_terms<<<blocks_for(count, ROWS), ROWS * WARP, 0, card->compute>>>(terms);
     LAUNCHED(card);
-    multiply(card, card->h, C, card->operand, card->u_operand, count, C);
+    multiply(card, card->h, C, card->operand, card->u_operand, count, C, card->width);
 }
 
 void score_add(void *device, int which)
