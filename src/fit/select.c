@@ -148,6 +148,8 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
                               "errors of sampled rows", error);
     if (status == RER_OK)
         status = rer_pool_run(pool, &metrics, error);
+    if (status == RER_OK)
+        status = rer_centroid_set_pairs(round->candidate, round->count, pool, error);
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE, centroid;
         (void)lay_out(round, &measure, &centroid);
@@ -249,5 +251,5 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     if (status != RER_OK)
         return status;
     *shrinkage = grid_value(top_of(&search));
-    return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, error);
+    return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, run->pool, error);
 }
