@@ -4,6 +4,7 @@
 #include "detect/duplicates.h"
 #include "device/device.h"
 #include "fit/row_sample.h"
+#include "fit/units.h"
 #include "judge/judge.h"
 #include "parts/parts.h"
 #include "report/report.h"
@@ -154,8 +155,9 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
     if (status == RER_OK && left_out && needs_second_look(&result->options, run->data))
         status = rer_second_look(result, calibration, model, run, error);
     double scored = rer_now();
+    const rer_run as_came = rer_units_leave(run);
     if (status == RER_OK && left_out)
-        status = rer_verdict_find(&verdict, &detector, run, error);
+        status = rer_verdict_find(&verdict, &detector, &as_came, error);
     rer_pace_enter(run, RER_PACE_SUMS);
     if (status == RER_OK && verdict.flagged != NULL) {
         rer_verdict_give(result, &verdict);
@@ -195,8 +197,9 @@ static rer_status find_groups(rer_run *run, rer_result *result, rer_error *error
     const rer_dataset *data = run->data;
     rer_status status = RER_OK;
     rer_pace_enter(run, RER_PACE_COPIES);
+    const rer_run as_came = rer_units_leave(run);
     if (run->options->duplicates != RER_OFF || data->group_duplicates)
-        status = rer_duplicates_find(result, run, error);
+        status = rer_duplicates_find(result, &as_came, error);
     rer_pace_enter(run, RER_PACE_SUMS);
     run->groups = data->group_duplicates ? result->duplicate : data->groups.codes;
     return status;
@@ -235,8 +238,7 @@ static rer_status run_stages(rer_result *result, rer_run *run, run_outputs *outp
  * outside of it. */
 static bool can_span(const rer_dataset *data, const rer_options *options)
 {
-    bool whitens = options->normalize == RER_NORMALIZE_AUTO || options->normalize == RER_WHITEN;
-    return rer_span_pays(data) && whitens && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
+    return rer_span_pays(data) && rer_normalize_of(options) == RER_WHITEN && options->reconstructor == RER_CENTROID && !rer_dataset_is_apart(data) &&
            data->class_embeddings == NULL;
 }
 
@@ -278,12 +280,22 @@ static rer_status choose_device(rer_run *run, rer_result *result, rer_error *err
     rer_status status = rer_device_open(run, why, error);
     if (status == RER_OK && *why != 0)
         status = rer_result_add_note(result, error, "no card was used (%s): the CPU did it", why);
-    if (status == RER_OK && rows->on_card != NULL && (run->device == NULL || !run->device->in_place))
+    bool stay = run->data->units != NULL || (run->device != NULL && run->device->in_place);
+    if (status == RER_OK && rows->on_card != NULL && !stay)
         status = rer_result_add_note(
             result, error,
             "the features lie on card %d and were copied block by block; --device cuda:%d leaves them there",
             rows->card, rows->card);
     return status;
+}
+
+static rer_status enter_units(rer_run *run, const rer_units *units, rer_result *result, rer_error *error)
+{
+    rer_status status = rer_units_enter(run, units, error);
+    return status == RER_OK
+               ? rer_result_add_note(result, error,
+                                     "the features are measurements in units of their own: each was standardised")
+               : status;
 }
 
 static rer_status analyze(rer_result **result, const rer_dataset *data, const rer_options *options,
@@ -305,10 +317,15 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
         status = rer_run_start(&run, data, made->given, made->C, options, told, error);
     run.passes = rer_dataset_is_apart(data) ? &rer_passes_apart : &rer_passes_here;
     rer_span *span = NULL;
+    rer_units *units = NULL;
     if (status == RER_OK && can_span(data, options))
         status = rer_span_make(&span, &run, error);
     if (status == RER_OK && span != NULL)
         status = rer_span_enter(&run, span, true, error);
+    if (status == RER_OK)
+        status = rer_units_find(&units, &run, error);
+    if (status == RER_OK && units != NULL)
+        status = enter_units(&run, units, made, error);
     if (status == RER_OK) {
         times->pace = rer_pace_of(&run, needs_second_look(options, data), writes);
         run.pace = &times->pace;
@@ -316,10 +333,13 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     }
     if (status == RER_OK)
         status = run_stages(made, &run, outputs, error);
-    if (status == RER_OK)
+    if (made->model != NULL) {
         made->model->span = span;
-    else
+        made->model->units = units;
+    } else {
         rer_span_free(span);
+        rer_units_free(units);
+    }
     rer_device_close(&run);
     rer_run_end(&run);
     times->pace.part = RER_PACE_DETAILS;
@@ -443,6 +463,8 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
     run.passes = &rer_passes_here;
     if (status == RER_OK && model->span != NULL)
         status = rer_span_enter(&run, model->span, false, error);
+    if (status == RER_OK && model->units != NULL)
+        status = rer_units_enter(&run, model->units, error);
     times->pace = rer_pace_of_scoring(&run, writes);
     run.pace = &times->pace;
     if (status == RER_OK)

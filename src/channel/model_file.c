@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "3"
+#define FORMAT "4"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -29,6 +29,7 @@ void rer_model_free(rer_model *model)
     rer_channel_free(model->channel);
     rer_normalizer_free(&model->normalizer);
     rer_span_free(model->span);
+    rer_units_free(model->units);
     free(model);
 }
 
@@ -102,6 +103,7 @@ static rer_tensors *save_model(const rer_model *model)
         rer_tensors_set_number(tensors, "columns", (double)model->span->D);
         rer_tensors_add(tensors, "span", RER_F32, RER_SHAPE(model->span->rank, model->span->D), model->span->basis);
     }
+    rer_units_put(tensors, model->units);
     model->reconstructor->save(model, tensors);
     return tensors;
 }
@@ -247,6 +249,7 @@ static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error 
     load_sizes(model, tensors);
     load_normalizer(&model->normalizer, model->D, tensors);
     load_span(model, tensors);
+    model->units = rer_units_get(tensors, model->D - 1); /* one more feature makes them directions */
     model->shrinkage = rer_tensors_number(tensors, "shrinkage");
     double rows = rer_tensors_number(tensors, "rows");
     if (!(rows >= 2 && rows < 1e15))

@@ -22,7 +22,7 @@ static const char *reason_against(const rer_run *run)
         return "--normalize minmax has no part for a card";
     if (rer_dataset_is_apart(run->data))
         return "the rows lie elsewhere, in parts";
-    if (run->view != NULL || (run->N < 4 * run->D && !networks))
+    if ((run->view != NULL && run->data->units == NULL) || (run->N < 4 * run->D && !networks))
         return "rows this few beside their features are scored in double";
     if (run->D > WIDEST || run->C > CLASSES_MOST)
         return "a card takes at most 8192 features and 16384 classes";
@@ -42,12 +42,12 @@ static int32_t card_number(const rer_run *run)
     return run->options->device >= RER_DEVICE_CUDA ? (int32_t)(run->options->device - RER_DEVICE_CUDA) : rows->card;
 }
 
-/* The rows on that card, NULL: they lie elsewhere, or networks want them scaled. */
+/* The rows on that card, NULL: they lie elsewhere, or are wanted scaled. */
 static const float *rows_on_card(const rer_run *run)
 {
     const rer_array *rows = &run->data->features;
     bool networks = run->options->reconstructor == RER_AUTOENCODER;
-    return rows->on_card != NULL && rows->card == card_number(run) && !networks
+    return rows->on_card != NULL && rows->card == card_number(run) && !networks && run->data->units == NULL
                ? (const float *)(const void *)rows->on_card
                : NULL;
 }

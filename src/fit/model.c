@@ -29,7 +29,7 @@ int32_t rer_reconstructor_index(const rer_reconstructor *reconstructor)
 
 int64_t rer_model_columns(const rer_model *model)
 {
-    return model->span != NULL ? model->span->D : model->D;
+    return model->span != NULL ? model->span->D : model->units != NULL ? model->units->D : model->D;
 }
 
 int32_t rer_model_classes(const rer_model *model)
@@ -60,11 +60,16 @@ rer_status rer_model_make(rer_model **model, int64_t D, int32_t C, rer_error *er
     return status;
 }
 
+rer_normalize rer_normalize_of(const rer_options *options)
+{
+    bool is_auto = options->normalize == RER_NORMALIZE_AUTO;
+    return is_auto ? rer_reconstructor_of(options->reconstructor)->normalize : (rer_normalize)options->normalize;
+}
+
 static rer_status choose_normalize(rer_model *model, const rer_options *options, rer_error *error)
 {
     const rer_reconstructor *reconstructor = model->reconstructor;
-    bool is_auto = options->normalize == RER_NORMALIZE_AUTO;
-    model->normalizer.kind = is_auto ? reconstructor->normalize : (rer_normalize)options->normalize;
+    model->normalizer.kind = rer_normalize_of(options);
     if (reconstructor->needs_minmax && model->normalizer.kind != RER_MINMAX)
         return rer_fail(error, RER_BAD_USAGE, "--normalize: the reconstructor '%s' needs minmax (or auto)",
                         reconstructor->name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "run/span.h"
+#include "run/units.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
 typedef struct rer_tensors rer_tensors;       /* core/tensors.h, named arrays of a saved model */
@@ -14,7 +15,8 @@ struct rer_model {
     const rer_reconstructor *reconstructor;
     void *state; /* the reconstructor's own */
     rer_normalizer normalizer;
-    rer_span *span; /* that rows are modelled in, NULL: as they come */
+    rer_span *span;   /* that rows are modelled in, NULL: as they come */
+    rer_units *units; /* likewise */
     int64_t D;      /* of the rows modelled */
     int32_t C;
     int64_t N;                   /* rows it was fitted on */
@@ -54,6 +56,8 @@ struct rer_reconstructor {
     void (*free)(void *state);
 };
 
+/* What --normalize comes to. */
+rer_normalize rer_normalize_of(const rer_options *options);
 /* A model of the data set's classes with its reconstructor and normalisation, ready to be fitted. */
 rer_status rer_model_begin(rer_model **model, const rer_dataset *data, const rer_options *options, rer_error *error);
 /* A model with its arrays but nothing in them. */

@@ -131,6 +131,8 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     block_sums *sums = memory;
     *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
+    if (run->every > 1 && (run->first_row / RER_BLOCK + item) % run->every != 0)
+        return RER_OK;
     rer_status status = rer_block_read(&sums->block, run, pass->normalizer, item, error);
     if (status != RER_OK)
         return status;

@@ -319,6 +319,8 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
         status = rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error);
     if (status == RER_OK && result->model->span != NULL)
         status = rer_span_enter(&passes, result->model->span, true, error);
+    if (status == RER_OK && result->model->units != NULL)
+        status = rer_units_enter(&passes, result->model->units, error);
     for (int kind = RER_WHOLE; status == RER_OK && kind <= RER_BY_SUBSET; kind++) {
         sum_portion_rows(&run, (rer_portion_kind)kind);
         status = sort_by_portion(&run, (rer_portion_kind)kind, error);

@@ -7,6 +7,7 @@ typedef struct working {
     rer_tensors *task;
     rer_options options;
     rer_dataset *data;
+    rer_units *units;
     rer_run run;
 } working;
 
@@ -33,6 +34,8 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
     work->options.probability = (int32_t)rer_exchange_integer(task, "probability", 0, RER_DENSITY);
     work->options.seed = rer_exchange_integer(task, "seed", 0, (int64_t)1 << 53);
     work->options.threads = work->part->threads;
+    int64_t every = rer_exchange_integer(task, "every", 0, INT32_MAX);
+    work->units = rer_units_get(task, D);
     rer_status status = rer_tensors_status(task, error);
     if (status == RER_OK)
         status = rer_dataset_wrap(&data, &work->part->rows, NULL, &work->options, error);
@@ -44,6 +47,9 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
         status = check_codes(work->part, data->N, C, error);
     if (status == RER_OK)
         status = rer_run_start(&work->run, data, work->part->codes, (int32_t)C, &work->options, progress, error);
+    if (status == RER_OK && work->units != NULL)
+        status = rer_units_enter(&work->run, work->units, error);
+    work->run.every = every;
     work->run.first_row = work->part->first;
     work->run.passes = &rer_passes_here;
     return status;
@@ -329,6 +335,7 @@ static rer_status answer_task(void **answer, int64_t *size, const rer_part *part
     rer_tensors_free(in);
     rer_tensors_free(out);
     rer_run_end(&work.run);
+    rer_units_free(work.units);
     rer_dataset_free(work.data);
     return status;
 }

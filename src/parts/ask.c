@@ -45,7 +45,10 @@ static rer_status ask(collecting *collected, const rer_tensors *task, bool merge
 static rer_tensors *begin_task(const char *stage, const rer_run *run)
 {
     rer_tensors *task = rer_exchange_begin(stage);
-    rer_tensors_set_number(task, "features", (double)run->D);
+    const rer_units *units = run->data->units;
+    rer_tensors_set_number(task, "features", (double)(units != NULL ? units->D : run->D));
+    rer_units_put(task, units);
+    rer_tensors_set_number(task, "every", (double)run->every);
     rer_tensors_set_number(task, "classes", run->C);
     rer_tensors_set_number(task, "drop_invalid", run->options->drop_invalid);
     rer_tensors_set_number(task, "probability", run->options->probability);

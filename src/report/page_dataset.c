@@ -1,7 +1,6 @@
 /* The section on the whole data set: how chi is spread, what it says about a label, what the numbers mean,
  * how they were computed and how to repeat them. */
 #include "report/page.h"
-#include "run/normalize.h"
 #include "stats/order.h"
 
 enum { BINS = 70, STEPS = 36, STEP_ROWS = 5, SAMPLED_MAX = 40000 };
@@ -196,7 +195,7 @@ static const char *describe_models(int32_t reconstructor)
     }
 }
 
-static const char *describe_normalisation(int32_t normalize, int64_t D)
+static const char *describe_normalisation(int32_t normalize)
 {
     switch (normalize) {
     case RER_MINMAX:
@@ -206,9 +205,8 @@ static const char *describe_normalisation(int32_t normalize, int64_t D)
     case RER_NONE:
         return "Features are used as given (none).";
     default:
-        return D < RER_DIRECTED_LEAST ? "Directions in which samples of one class differ anyway count little (whiten)."
-                                      : "Rows are scaled to unit length, and directions in which samples of one class "
-                                        "differ anyway count little (whiten).";
+        return "Rows are scaled to unit length, measurements in units of their own standardised before, and directions "
+               "in which samples of one class differ anyway count little (whiten).";
     }
 }
 
@@ -230,7 +228,7 @@ static void put_method(const rer_page *page)
 {
     const rer_options *options = &page->result->options;
     rer_writer *writer = page->writer;
-    const char *steps[] = {describe_normalisation(options->normalize, page->data->D),
+    const char *steps[] = {describe_normalisation(options->normalize),
                            describe_models(options->reconstructor),
                            "The errors of all classes on a sample give its χ, and over all samples difficulty and "
                            "nearest-class error.",

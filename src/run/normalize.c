@@ -3,9 +3,8 @@
 
 double rer_normalize_row(const rer_normalizer *normalizer, float *x, int64_t D, double sum_squares)
 {
-    int64_t least = normalizer->kind == RER_WHITEN ? RER_DIRECTED_LEAST : 2;
     if (normalizer->kind == RER_UNIT || normalizer->kind == RER_WHITEN)
-        return sum_squares > 0 && D >= least ? 1 / sqrt(sum_squares) : 1;
+        return sum_squares > 0 && D > 1 ? 1 / sqrt(sum_squares) : 1; /* of one feature a bare sign would be left */
     if (normalizer->kind == RER_MINMAX && normalizer->low != NULL)
         for (int64_t j = 0; j < D; j++) {
             double scaled = ((double)x[j] - normalizer->low[j]) * normalizer->factor[j];

@@ -13,6 +13,7 @@ rer_status rer_run_start(rer_run *run, const rer_dataset *data, const int32_t *g
     };
     *run = (rer_run){
         .data = data,
+        .as_came = data,
         .options = options,
         .kernels = rer_cpu_kernels(),
         .given = given,

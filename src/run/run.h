@@ -16,6 +16,7 @@ struct rer_pace;   /* run/pace.h */
 
 typedef struct rer_run {
     const rer_dataset *data;
+    const rer_dataset *as_came; /* without a view */
     const rer_options *options;
     const rer_kernels *kernels;
     rer_pool *pool;
@@ -29,7 +30,8 @@ typedef struct rer_run {
     int64_t N, D;
     int64_t columns; /* of the rows as they came: D, but in their span (run/span.h) */
     int32_t C;
-    rer_dataset *view; /* the data in their span, NULL: as they came */
+    rer_dataset *view; /* the data in their span or in units (run/units.h), NULL: as they came */
+    int64_t every;     /* class sums take one block in so many; 0: all */
     int64_t first_row; /* place of row 0 in the whole data set, where the data is a part of one */
 } rer_run;
 

@@ -155,9 +155,6 @@ rer_status rer_span_make(rer_span **span, const rer_run *run, rer_error *error)
         rer_span_free(made);
         return status;
     }
-    /* Rows of many features are scaled to unit length: so must be their few coordinates. Those added are 0. */
-    for (; made->rank + 1 < RER_DIRECTED_LEAST && made->rank < run->N; made->rank++)
-        memset(basis + made->rank * run->D, 0, (size_t)run->D * sizeof *basis);
     *span = made;
     return RER_OK;
 }

@@ -8,6 +8,15 @@
 #include "source/labels.h"
 #include "source/row_texts.h"
 
+/* Measurements in units of their own (grams, years) as directions: each feature is centred and divided by its standard
+ * deviation, and one more that never changes is as long as all of them together, so that scaling a row to unit length
+ * keeps its size. Rows far off come close to one another, as they do among directions. */
+typedef struct rer_units {
+    int64_t D;      /* features as they came */
+    double *mean;   /* [D] */
+    double *factor; /* [D] 1 / standard deviation; 1 of one that never changes */
+} rer_units;
+
 struct rer_dataset {
     rer_array features;
     rer_labels labels;       /* labels.codes NULL where none were given */
@@ -24,6 +33,7 @@ struct rer_dataset {
     int64_t picture[3];                          /* height, width, channels; 0 where the rows are features */
     bool hog;                                    /* pictures go through the descriptor */
     rer_hog plan;                                /* of the descriptor */
+    const rer_units *units;                      /* that rows are read in, one more column; NULL: as they came */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
     rer_parts parts;        /* who asks for rows that lie elsewhere; ask NULL: they are here */

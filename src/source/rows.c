@@ -2,6 +2,7 @@
 #include "source/dataset.h"
 #include "source/texts.h"
 
+#include <math.h>
 #include <unistd.h>
 
 int64_t rer_dataset_rows(const rer_dataset *data)
@@ -59,8 +60,25 @@ bool rer_dataset_is_at_hand(const rer_dataset *data)
     return array->data != NULL || (!array->fortran && data->N * rer_array_row_bytes(array) < memory / 2);
 }
 
-rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
-                                 rer_error *error)
+/* Rows [count, D] in their place to rows [count, D + 1], from the last on. */
+static void to_units(const rer_units *units, float *x, int64_t count)
+{
+    const double most = 1e18; /* squares of it are far from overflow */
+    int64_t D = units->D;
+    for (int64_t i = count - 1; i >= 0; i--) {
+        const float *from = x + i * D;
+        float *to = x + i * (D + 1);
+        to[D] = sqrtf((float)D);
+        for (int64_t j = D - 1; j >= 0; j--) {
+            double value = ((double)from[j] - units->mean[j]) * units->factor[j];
+            to[j] = isfinite(from[j]) ? (float)fmin(fmax(value, -most), most) : from[j];
+        }
+    }
+}
+
+/* As they came. */
+static rer_status read_rows(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
+                            rer_error *error)
 {
     const rer_array *array = &data->features;
     if (rer_dataset_is_apart(data))
@@ -82,12 +100,25 @@ rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t
     return status;
 }
 
+rer_status rer_dataset_rows_read(const rer_dataset *data, int64_t first, int64_t count, float *out, void *scratch,
+                                 rer_error *error)
+{
+    rer_status status = read_rows(data, first, count, out, scratch, error);
+    if (status == RER_OK && data->units != NULL)
+        to_units(data->units, out, count);
+    return status;
+}
+
 rer_status rer_dataset_rows_pick(const rer_dataset *data, const int64_t *row, int64_t count, float *out, void *scratch,
                                  rer_error *error)
 {
     rer_status status = RER_OK;
-    if (data->features.on_card != NULL)
-        return rer_array_fetch_rows(&data->features, row, count, out, error);
+    if (data->features.on_card != NULL) {
+        status = rer_array_fetch_rows(&data->features, row, count, out, error);
+        if (status == RER_OK && data->units != NULL)
+            to_units(data->units, out, count);
+        return status;
+    }
     for (int64_t i = 0; status == RER_OK && i < count; i++)
         status = rer_dataset_rows_read(data, row[i], 1, out + i * data->D, scratch, error);
     return status;

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import sys
 import unittest
 import xml.etree.ElementTree as tree
 
@@ -9,6 +10,8 @@ import numpy as np
 from scipy.optimize import curve_fit
 from scipy.stats import t as student
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reference"))
+import prototype
 from cli_case import CliCase, column
 
 MEASURES = ("chi", "chi0", "chi_rand", "error_rate")
@@ -54,8 +57,8 @@ def measures(errors, y):
 
 def prepared(X, normalize):
     X = X.astype(float)
-    if normalize == "unit" or (normalize == "whiten" and X.shape[1] >= 8):
-        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    if normalize in ("unit", "whiten"):
+        X = prototype.unit_rows(X) if normalize == "unit" else prototype.default_rows(X)
     if normalize == "minmax":
         X = (X - X.min(0)) / (X.max(0) - X.min(0))
     return X
@@ -141,7 +144,7 @@ class Scale(CliCase):
     def test_other_reconstructors_are_fitted_anew(self):
         X, y = self.gaussians(n=40)
         for options in (["--reconstructor", "published"],
-                        ["--reconstructor", "subspace", "--rank", "1", "--shrinkage", ".2", "--folds", "3"]):
+                        ["--reconstructor", "subspace", "--rank", "1", "--folds", "3", "--normalize", "unit"]):
             found = self.scale(X, y, "--sizes", "10,20", "--repeats", "1", *options)
             for n, point in zip((10, 20), found["points"]):
                 member = places(y, 0) < n

@@ -360,8 +360,7 @@ static void check_reconstructor(const left_out_case *one, rer_normalize kind, do
     static const char *const names[] = {"auto", "whiten", "minmax", "unit", "none"};
     test_run test;
     rer_model *model = NULL;
-    bool is_directed = kind == RER_WHITEN && one->settings.D >= RER_DIRECTED_LEAST;
-    modelled m = model_of(one, kind == RER_UNIT || is_directed);
+    modelled m = model_of(one, kind == RER_UNIT || kind == RER_WHITEN);
     if (kind == RER_MINMAX)
         scale_to_range(&m);
     expectation e = expect(&m, a, kind != RER_WHITEN);

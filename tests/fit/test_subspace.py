@@ -26,7 +26,7 @@ def normalize(X, y, kind):
     if kind == "minmax":
         low, high = X[y >= 0].min(0), X[y >= 0].max(0)
         return np.clip((X - low) / np.where(high > low, high - low, np.inf), 0, 1)
-    return X if kind == "none" or (kind == "whiten" and X.shape[1] < 8) else X / np.linalg.norm(X, axis=1, keepdims=True)
+    return X if kind == "none" else prototype.default_rows(X, y >= 0) if kind == "whiten" else prototype.unit_rows(X)
 
 
 def covariance(X, y, a):
@@ -59,7 +59,8 @@ def subset(rows, fraction):
 
 def errors(X, y, order, kind, rank, folds, a=.1, fraction=1):
     """E [C, N]; order [N]: the place of each row in the random order of its class."""
-    X, C, D = normalize(X, y, kind), y.max() + 1, X.shape[1]
+    X, C = normalize(X, y, kind), y.max() + 1
+    D = X.shape[1]
     S, R, weight = covariance(X, y, a) if kind == "whiten" else (np.eye(D), None, 0)
     root = np.linalg.cholesky(S)
     Z = np.linalg.solve(root, (X - X[y >= 0].mean(0)).T).T

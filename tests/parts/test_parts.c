@@ -291,10 +291,20 @@ static void test_every_normalisation(void **state)
     free_whole(&all);
 }
 
+/* Units are found from some of the blocks. */
+static void test_many_measurements(void **state)
+{
+    (void)state;
+    whole all = make_whole(36000, 2, 3, 9);
+    rer_options options = rer_options_default();
+    check_one_cut(&all, &options);
+    free_whole(&all);
+}
+
 static void test_given_options(void **state)
 {
     (void)state;
-    whole all = make_whole(2060, 16, 4, 5);
+    whole all = make_whole(2060, 90, 4, 5);
     rer_options options = rer_options_default();
     options.shrinkage = .1;
     options.seed = 7;
@@ -393,6 +403,7 @@ static void test_refused_messages(void **state)
     rer_tensors_set_number(tensors, "drop_invalid", 0);
     rer_tensors_set_number(tensors, "probability", 0);
     rer_tensors_set_number(tensors, "seed", 0);
+    rer_tensors_set_number(tensors, "every", 0);
     assert_int_equal(rer_tensors_pack(tensors, &bytes, &size, NULL), RER_OK);
     rer_message task = {bytes, size};
     void *answer = NULL;
@@ -419,6 +430,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_normalisation),
+        cmocka_unit_test(test_many_measurements),
         cmocka_unit_test(test_given_options),
         cmocka_unit_test(test_gaps),
         cmocka_unit_test(test_rows_by_class),

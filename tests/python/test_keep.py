@@ -47,8 +47,8 @@ def check_same(again, result, digits="f8"):
                  "error_rate", "threshold"):  # summary.json has 15 digits
         assert getattr(again, name) == pytest.approx(getattr(result, name), rel=0 if digits == "f8" else 1e-14, abs=0, nan_ok=True), name
     assert again.notes == result.notes
-    same(*(np.array([r.expected_wrong(count) for count in (-1, 0, 1, 7, 30, 31, 590, 10**6)]) for r in (again, result)),
-         "expected_wrong")
+    for count in (-1, 0, 1, 7, 30, 31, 590, 10**6):  # sums of what has so many digits
+        assert again.expected_wrong(count) == pytest.approx(result.expected_wrong(count), rel=0 if digits == "f8" else 1e-6, abs=0, nan_ok=True)
     assert again.expected_wrong() == pytest.approx(result.expected_wrong(), rel=0 if digits == "f8" else 1e-14, abs=0, nan_ok=True)
 
 

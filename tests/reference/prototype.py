@@ -25,9 +25,13 @@ def unit_rows(X):
     return X / np.where(n > 0, n, 1)
 
 
-def default_rows(X):
-    """Those of `whiten`: fewer than 8 features are measurements, whose size counts."""
-    return np.asarray(X, float) if np.shape(X)[1] < 8 else unit_rows(X)
+def default_rows(X, labelled=slice(None)):
+    """Those of `whiten`: where fewer than 64 features have a say, they are measurements, read in units of their own."""
+    X = np.asarray(X, float)
+    center, v = X[labelled].mean(0), X[labelled].var(0)
+    if v.sum() ** 2 < 64 * (v ** 2).sum():
+        X = np.column_stack([(X - center) / np.sqrt(np.where(v > 0, v, 1)), np.full(len(X), X.shape[1] ** .5)])
+    return unit_rows(X)
 
 
 class Fit:

@@ -299,13 +299,29 @@ class AgainstNumpy(unittest.TestCase):
         X, y = make_data(seed=9, unlabelled=0, offset=1000)
         self.check_errors(X, y, .1)
 
+    def test_errors_of_many_features(self):
+        """Directions: nothing is standardised."""
+        X, y = make_data(n=400, d=120, seed=12, unlabelled=0)
+        self.check_errors(X + 3, y, .3)
+
+    def test_units_do_not_matter(self):
+        """Grams or tons, since the year 0 or 1970: the same answers, of new rows as well."""
+        X, y = make_data(n=500, d=9, seed=13, unlabelled=0, alone=False)
+        X = X.astype("f8")
+        E, rows, summary = self.analyze(X.astype("f4"), y)
+        other = (X * 10. ** np.arange(-4, 5) + np.arange(9) * 10. ** np.arange(-4, 5)).astype("f4")
+        E2, rows2, summary2 = self.analyze(other, y)
+        self.assertTrue(any("standardised" in note for note in summary2["notes"]))
+        self.near("errors", E2, E, 2e-4)
+        self.near("mistakenness", [float(r["mistakenness"]) for r in rows2], [float(r["mistakenness"]) for r in rows], 5e-3)
+
     def test_errors_of_few_features(self):
-        """Two or three are measurements: not put on a circle or a sphere, where heaps that lie apart would overlap."""
+        """Two or three are measurements: heaps that lie apart on a line through the middle do not overlap."""
         random = np.random.default_rng(11)
         for features in (2, 3):
             y = np.arange(1500) % 3
             X = (np.array([[2, 2, 2], [6, 6, 6], [12, 10, 12.]])[y] + random.normal(size=(1500, 3)))[:, :features].astype("f4")
-            rows = self.check_errors(X, y, .1, scaled=lambda X: X)
+            rows = self.check_errors(X, y, .1)
             self.assertLess(sum(float(r["mistakenness"]) > .5 for r in rows), 15)
 
     def test_errors_with_few_rows(self):

@@ -13,7 +13,9 @@ import unittest
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "channel"))
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+sys.path[:0] = [os.path.join(TESTS, "channel"), os.path.join(TESTS, "reference")]
+import prototype
 from test_fit import Fitted
 
 COMMAND = os.environ["RER_COMMAND"]
@@ -56,8 +58,8 @@ def local_evidence(X, y, d2, doubted):
     """[N, C] mean squared distance to the NEAR nearest of a class that are not doubted; classes beyond the own and
     the OTHERS nearest are as far as the farthest of those."""
     to_unit = lambda rows: rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    unit = to_unit(X.astype("f8")) if X.shape[1] >= 8 else X.astype("f8")  # the default normalisation
-    unit = to_unit(unit - unit.mean(0))
+    rows = prototype.default_rows(X)
+    unit = to_unit(rows - rows.mean(0))
     apart = 2 - 2 * unit @ unit.T
     np.fill_diagonal(apart, np.inf)
     L = np.full(d2.shape, np.nan)

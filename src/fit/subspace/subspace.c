@@ -42,7 +42,7 @@ static rer_status list_ranks(int32_t ranks[TRIED], int *count, const int64_t *n,
     int64_t largest = 0;
     for (int32_t c = 0; c < run->C; c++)
         largest = rer_max(largest, n[c]);
-    int64_t most = rer_max(0, rer_min(run->D, largest) - 1);
+    int64_t most = rer_max(0, rer_min(run->as_came->D, largest) - 1);
     if (options->rank == RER_AUTO && options->folds == 1)
         return rer_fail(error, RER_BAD_USAGE,
                         "--rank auto needs --folds 2 or more: errors of rows that were fitted on always favour the "
@@ -58,7 +58,7 @@ static rer_status list_ranks(int32_t ranks[TRIED], int *count, const int64_t *n,
         return rer_fail(error, RER_BAD_USAGE,
                         "--rank: %g is not a whole number from 0 to %lld (rows have %lld features, the largest class "
                         "has %lld samples)",
-                        options->rank, (long long)rer_min(most, 64), (long long)run->D, (long long)largest);
+                        options->rank, (long long)rer_min(most, 64), (long long)run->as_came->D, (long long)largest);
     ranks[0] = (int32_t)options->rank;
     *count = 1;
     return RER_OK;

@@ -380,7 +380,8 @@ static rer_status start_run(scale_run *scale, const rer_dataset *data, const rer
     label_all(scale);
     for (int64_t row = 0; row < data->N; row++) /* invalid rows are known now */
         scale->run.invalid[row] = (scale->whole->flags[row] & RER_FLAG_INVALID) != 0;
-    return RER_OK;
+    const rer_units *units = scale->whole->model->units;
+    return units != NULL ? rer_units_enter(&scale->run, units, error) : RER_OK;
 }
 
 static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_progress *progress, rer_error *error)
