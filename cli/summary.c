@@ -56,33 +56,48 @@ static int64_t labels_of(const rer_summary *summary, double share)
     return isnan(share) ? 0 : llround(share * (double)summary->chi_all.n);
 }
 
+static const char *are(int64_t count)
+{
+    return count == 1 ? "is" : "are";
+}
+
+/* "7.5 %": one label of many is more than none. */
+static void say_share(double share)
+{
+    say(share < .0005 ? "under 0.1 %%" : "%.1f %%", 100 * share);
+}
+
 /* What --clusters made are no one's mistakes. */
 static void say_clusters(const rer_summary *summary, int64_t doubtful)
 {
     char number[32];
-    if (doubtful == 0)
+    if (doubtful == 0) {
         say("Hardly any sample lies between two clusters");
-    else
-        say("About %s sample%s may belong to another cluster (%.1f %%)", grouped(number, doubtful), plural(doubtful),
-            100 * summary->noise_rate);
+        return;
+    }
+    say("About %s sample%s may belong to another cluster (", grouped(number, doubtful), plural(doubtful));
+    say_share(summary->noise_rate);
+    say(")");
 }
 
 static void say_labels(const rer_summary *summary, int64_t wrong)
 {
     char number[32];
-    int64_t low = labels_of(summary, summary->noise_low);
-    if (wrong == 0)
+    int64_t low = labels_of(summary, summary->noise_low), high = labels_of(summary, summary->noise_high);
+    if (wrong == 0) {
         say("Hardly any label looks wrong");
-    else if (isnan(summary->noise_low))
-        say("About %s label%s look%s wrong (%.1f %%)", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "",
-            100 * summary->noise_rate);
-    else {
-        if (low > 0)
-            say("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low),
-                low == 1 ? "is" : "are");
-        say(low > 0 ? "%s" : "Up to %s labels may be wrong", grouped(number, labels_of(summary, summary->noise_high)));
-        say(" (about %s, %.1f %%)", grouped(number, wrong), 100 * summary->noise_rate);
+        return;
     }
+    if (low == high) { /* nothing is in doubt, or another detector knows no range */
+        say("About %s label%s look%s wrong (", grouped(number, wrong), plural(wrong), wrong == 1 ? "s" : "");
+    } else {
+        if (low > 0)
+            say("At least %s label%s %s wrong, perhaps up to ", grouped(number, low), plural(low), are(low));
+        say(low > 0 ? "%s" : "Up to %s label%s may be wrong", grouped(number, high), plural(high));
+        say(" (about %s, ", grouped(number, wrong));
+    }
+    say_share(summary->noise_rate);
+    say(")");
 }
 
 static void print_findings(const cli_job *job)
@@ -101,12 +116,13 @@ static void print_findings(const cli_job *job)
 typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
 
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
- * "9/10 nearest" */
+ * "9/10 nearest". Where some classes were not compared, these are near, and others may be nearer. */
 static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
                           reason_length length)
 {
     bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
     const char *typical = length == WHOLE ? "a typical one" : "usual";
+    const char *nearest = sample->near_whole ? "nearest" : "near";
     char far[64] = "", none[32] = "";
     if (odd)
         (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
@@ -121,10 +137,11 @@ static void describe_near(char *out, size_t size, const rer_sample *sample, cons
     if (length == BARE && odd)
         (void)snprintf(out, size, "%s", none);
     else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d nearest%s", none, sample->near_suggested, sample->near, far);
+        (void)snprintf(out, size, "%s%d/%d %s%s", none, sample->near_suggested, sample->near, nearest, far);
     else
-        (void)snprintf(out, size, "%s%d of its %d nearest are '%s'%s", none, sample->near_suggested, sample->near,
-                       other, far);
+        (void)snprintf(out, size,
+                       sample->near_whole ? "%s%d of its %d nearest are '%s'%s" : "%s%d of %d near rows are '%s'%s",
+                       none, sample->near_suggested, sample->near, other, far);
 }
 
 /* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
@@ -188,12 +205,13 @@ static int widest(const suspect_line *lines, int64_t count, size_t member, const
     return width;
 }
 
-/* Where to begin, and what that buys. */
+/* Where to begin, and what that buys. Scores of other detectors are no promises. */
 static void print_budgets(const cli_job *job)
 {
     const rer_summary *summary = rer_result_summary(job->result);
     char number[32], wrong[32];
-    int64_t first = 10;
+    bool promised = !isnan(summary->noise_low);
+    int64_t first = 10, buys = llround(summary->expected_wrong);
     while (first * 10 <= summary->n_issues / 2)
         first *= 10;
     if (first > summary->chi_all.n)
@@ -202,13 +220,17 @@ static void print_budgets(const cli_job *job)
         say("Start with the %s flagged", grouped(number, summary->n_issues));
         if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
             say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
-        say(has_clusters(job) ? ": about %s are of another cluster; of" : ": about %s are wrong; of",
-            grouped(wrong, llround(summary->expected_wrong)));
+        if (promised)
+            say(has_clusters(job) ? ": about %s %s of another cluster" : ": about %s %s wrong", grouped(wrong, buys),
+                are(buys));
     } else {
-        say("None is flagged; of");
+        bool all_right = promised && !has_clusters(job) && !summary->threshold_on_chi && summary->threshold <= .5;
+        say(all_right ? "No single one is likelier wrong than right" : "None is flagged");
     }
-    say(" the first %s about %s.\n", grouped(number, first),
-        grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
+    if (promised)
+        say("; of the first %s about %s", grouped(number, first),
+            grouped(wrong, llround(rer_result_expected_wrong(job->result, first))));
+    say(".\n");
 }
 
 typedef struct suspect_table {

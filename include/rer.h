@@ -272,6 +272,7 @@ typedef struct rer_sample {
     int32_t near, near_suggested;  /* nearest rows that are known (rer_result_near), and those of class `suggested` */
     double nearness;               /* distance to `suggested` over that of a typical row of it; NaN: unknown */
     bool is_issue, is_invalid, is_outlier;
+    bool near_whole; /* those are the nearest of all rows, not of its own class and some others alone */
 } rer_sample;
 
 RER_API const rer_summary *rer_result_summary(const rer_result *result);
@@ -281,7 +282,8 @@ RER_API int64_t rer_result_suspects(const rer_result *result, int64_t count, int
 RER_API rer_status rer_result_sample(rer_sample *sample, const rer_result *result, int64_t row, rer_error *error);
 RER_API const char *rer_result_class_name(const rer_result *result, int32_t c); /* NULL: no such class */
 RER_API const rer_class_summary *rer_result_class(const rer_result *result, int32_t c);
-/* The rows nearest to one that had a second look, nearest first: at most RER_NEAR_ROWS, returns how many. */
+/* The rows nearest to one that had a second look, of the classes that it was compared with (rer_sample.near_whole: all),
+ * nearest first: at most RER_NEAR_ROWS, returns how many. */
 #define RER_NEAR_ROWS 10
 RER_API int32_t rer_result_near(const rer_result *result, int64_t row, int64_t rows[RER_NEAR_ROWS]);
 /* What a row that had a second look may be: its given class (probability: its label_score) and the likeliest others,

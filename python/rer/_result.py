@@ -330,7 +330,8 @@ class Result:
         }
 
     def nearest_rows(self, row: int) -> list[int]:
-        """The rows nearest to one that had a second look, nearest first (at most ten); none for other rows."""
+        """The rows nearest to one that had a second look, of the classes that it was compared with, nearest first (at most
+        ten); none for other rows."""
         return self._result.near(row)
 
     def likely_labels(self, row: int) -> list[tuple[Any, float]]:
@@ -531,6 +532,8 @@ class Result:
             for share in (float(summary[name]) for name in ("noise_low", "noise_rate", "noise_high"))
         )
         percent = [f"{100 * float(summary[name]):.1f}" for name in ("noise_low", "noise_rate", "noise_high")]
+        if 0 < float(summary["noise_rate"]) < 0.0005:
+            percent[1] = "under 0.1"
         between = f"{percent[0]} to {percent[2]} %, about {n_wrong:,}"
         labels = "label looks" if n_wrong == 1 else "labels look"
         if n_wrong == 0:
@@ -538,9 +541,10 @@ class Result:
         elif low == high or high == 0:  # another detector's estimate has no range
             found = f"About {n_wrong:,} {labels} wrong ({percent[1]} %)"
         elif low == 0:
-            found = f"Up to {high:,} labels may be wrong ({between})"
+            found = f"Up to {high:,} {'label' if high == 1 else 'labels'} may be wrong ({between})"
         else:
-            found = f"At least {low:,} labels are wrong, perhaps up to {high:,} ({between})"
+            labels = "label is" if low == 1 else "labels are"
+            found = f"At least {low:,} {labels} wrong, perhaps up to {high:,} ({between})"
         lines = [
             f"{self.n_samples:,} samples, {self.n_classes:,} classes, {self.n_features:,} features"
             + (" of pictures" if self._data.picture() is not None else ""),

@@ -65,7 +65,7 @@ static rer_status take_flows(rer_channel_search *fit, double cost, rer_error *er
     bool any = false;
     for (int64_t k = 0; k < C; k++)
         labels += channel->totals[k] = fit->totals[k];
-    channel->uniform = fmax(fit->even / fmax(labels, 1), RER_CHANNEL_LEAST_UNIFORM);
+    channel->uniform = fmax(fit->even / (labels + RER_CHANNEL_FEW - 1), RER_CHANNEL_LEAST_UNIFORM);
     rer_channel_keep_uniform(fit);
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++) {
         channel->counts[i] = fit->gain[i] >= cost ? fit->counts[i] : 0;

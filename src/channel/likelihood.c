@@ -7,7 +7,6 @@
 #define SMALL 40000        /* values: a tenth of a millisecond */
 #define FLAT 1e-4          /* the slope of the objective, a row, that is none */
 #define BETA_SPREAD 1.0    /* sd of beta */
-#define FEW 10.0           /* e, v ~ Beta(1, FEW) */
 #define GAUSSIAN .5        /* t of squared errors of Gaussian classes; */
 #define GAUSSIAN_SPREAD .5 /* log t ~ Cauchy with this scale */
 
@@ -171,12 +170,15 @@ static void add_priors(rer_channel_search *fit, const double *x)
     fit->value -= log(fmax(lambda, 1e-300)) + log(fmax(1 - lambda, 1e-300));
     for (int j = 0; j < 2; j++) {
         double p = few[j], *slope = &share[RER_LOGIT_BLUR + j];
-        *slope = *slope * p * (1 - p) - (1 - p) + FEW * p;
-        fit->value -= log(fmax(p, 1e-300)) + FEW * log(fmax(1 - p, 1e-300));
+        *slope = *slope * p * (1 - p) - (1 - p) + RER_CHANNEL_FEW * p;
+        fit->value -= log(fmax(p, 1e-300)) + RER_CHANNEL_FEW * log(fmax(1 - p, 1e-300));
     }
     if (!fit->pairs)
         share[RER_LOGIT_LIKENESS] = 0;
-    share[RER_LOGIT_UNIFORM] *= channel->counts == NULL ? channel->uniform * (1 - channel->uniform) : 0;
+    double u = channel->uniform;
+    share[RER_LOGIT_UNIFORM] =
+        channel->counts == NULL ? u * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
+    fit->value -= (RER_CHANNEL_FEW - 1) * log1p(-u);
     for (int32_t k = 0; k < fit->sample->C; k++) {
         double b = at[RER_SHARES + k];
         fit->value += b * b / (2 * BETA_SPREAD * BETA_SPREAD);

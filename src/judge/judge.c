@@ -118,7 +118,7 @@ static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer
 
 /* What all labels sum up to; and what cannot be known: the same if the odds of every label were ODDS_UNSURE times lower,
  * or higher. That covers the judges' counts of Fashion-MNIST, 20 Newsgroups and the five files of CIFAR-10N; 3 misses the
- * first of them, 2 four of the five files as well (docs/detection.md). */
+ * first of them, 2 three of the five files as well (docs/detection.md). */
 #define ODDS_UNSURE 4.0
 
 /* With three shifts of the log odds. */
@@ -272,9 +272,22 @@ static rer_status note_duplicates(rer_result *result, rer_error *error)
     if (summary->n_duplicate_groups == 0)
         return RER_OK;
     return rer_result_add_note(
-        result, error, "%lld rows are near-duplicates: %lld groups, %lld with labels that disagree (duplicates.csv)",
+        result, error, "%lld rows are near-duplicates: %lld group%s, %lld with labels that disagree (duplicates.csv)",
         (long long)summary->n_duplicates, (long long)summary->n_duplicate_groups,
-        (long long)summary->n_duplicate_conflicts);
+        summary->n_duplicate_groups == 1 ? "" : "s", (long long)summary->n_duplicate_conflicts);
+}
+
+/* Where chance explains more of the nearest classes than the labels do. */
+#define HARDLY_TELLS .5
+
+static rer_status note_overlap(rer_result *result, rer_error *error)
+{
+    const rer_summary *summary = &result->summary;
+    if (!(summary->difficulty > HARDLY_TELLS) || isnan(summary->noise_low) || result->options.clusters[1] > 0)
+        return RER_OK;
+    return rer_result_add_note(
+        result, error,
+        "the features hardly tell the classes apart, or very many labels are wrong: how many is a guess");
 }
 
 static rer_status add_notes(rer_result *result, rer_error *error)
@@ -282,13 +295,17 @@ static rer_status add_notes(rer_result *result, rer_error *error)
     const rer_summary *summary = &result->summary;
     rer_status status = result->model != NULL ? note_singletons(result, error) : RER_OK;
     if (status == RER_OK)
+        status = note_overlap(result, error);
+    if (status == RER_OK)
         status = note_duplicates(result, error);
     if (status == RER_OK && summary->n_invalid > 0)
-        status = rer_result_add_note(result, error, "%lld rows with NaN or Inf were left out",
-                                     (long long)summary->n_invalid);
+        status =
+            rer_result_add_note(result, error, "%lld row%s with NaN or Inf %s left out", (long long)summary->n_invalid,
+                                summary->n_invalid == 1 ? "" : "s", summary->n_invalid == 1 ? "was" : "were");
     if (status == RER_OK && summary->n_unlabelled > 0)
-        status = rer_result_add_note(result, error, "%lld rows have no label; %s suggests one for each",
-                                     (long long)summary->n_unlabelled, rer_samples_name(result));
+        status = rer_result_add_note(result, error, "%lld row%s no label; %s suggests one%s",
+                                     (long long)summary->n_unlabelled, summary->n_unlabelled == 1 ? " has" : "s have",
+                                     rer_samples_name(result), summary->n_unlabelled == 1 ? "" : " for each");
     return status;
 }
 

@@ -45,9 +45,10 @@ static void write_headline(char *text, size_t size, const rer_page *page)
                        rer_samples_name(page->result));
     else if (count_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
-    else if (isnan(summary->noise_low)) { /* another detector's estimate has no range */
+    else if (least == most) { /* nothing is in doubt, or another detector's estimate has no range */
         (void)rer_fixed_text(low, (double)count_wrong(summary), 0);
-        (void)snprintf(text, size, "About %s of the %s labels look wrong", low, all);
+        (void)snprintf(text, size, "About %s of the %s labels look%s wrong", low, all,
+                       count_wrong(summary) == 1 ? "s" : "");
     } else if (least == 0)
         (void)snprintf(text, size, "Up to %s of the %s labels may be wrong", high, all);
     else
@@ -88,6 +89,20 @@ static const char *difficulty_word(double difficulty)
     return words[i].word;
 }
 
+/* What of it is beyond doubt. */
+static void put_range(rer_writer *writer, const rer_summary *summary)
+{
+    int64_t least = rer_labels_of(summary, summary->noise_low), most = rer_labels_of(summary, summary->noise_high);
+    if (least == most) {
+        rer_put(writer, least > 0 ? "; no doubt of them" : "");
+        return;
+    }
+    rer_put(writer, "; ");
+    rer_put_count(writer, least);
+    rer_puts(writer, least == 1 ? " is" : " are", " beyond doubt, and overlap of classes may hide up to ");
+    rer_put_count(writer, most);
+}
+
 static void put_wrong_labels(const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
@@ -95,15 +110,14 @@ static void put_wrong_labels(const rer_page *page)
     start_number(writer, rer_page_say(page, "Probably wrong labels", "Perhaps of another cluster"));
     rer_put_count(writer, count_wrong(summary));
     rer_put(writer, "</dd><dd class=\"small\">");
-    rer_put_percent(writer, summary->noise_rate);
+    if (summary->noise_rate < .00005 && count_wrong(summary) > 0)
+        rer_put(writer, "under 0.01 %");
+    else
+        rer_put_percent(writer, summary->noise_rate);
     rer_put(writer, rer_page_say(page, " of the labels, the sum of all probabilities",
                                  " of the samples, the sum of all probabilities"));
-    if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high)) {
-        rer_put(writer, "; ");
-        rer_put_count(writer, rer_labels_of(summary, summary->noise_low));
-        rer_put(writer, " are beyond doubt, and overlap of classes may hide up to ");
-        rer_put_count(writer, rer_labels_of(summary, summary->noise_high));
-    }
+    if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high))
+        put_range(writer, summary);
     rer_put(writer, "</dd></div>\n");
 }
 
@@ -124,7 +138,7 @@ static void put_flagged(const rer_page *page)
         rer_put_decimal(writer, summary->threshold);
     else if (isfinite(summary->threshold))
         rer_put_percent(writer, summary->threshold);
-    if (!isnan(summary->expected_wrong) && summary->n_issues > 0) {
+    if (!isnan(summary->noise_low) && !isnan(summary->expected_wrong) && summary->n_issues > 0) { /* else no promise */
         rer_put(writer, "; about ");
         rer_put_count(writer, llround(summary->expected_wrong));
         rer_put(writer, rer_page_say(page, " of them wrong", " of them of another cluster"));

@@ -390,6 +390,7 @@ void rer_page_data(const rer_page *page)
         rer_json_checksum(&json, "features", page->data->features_checksum);
         rer_json_integer(&json, "issues", page->result->summary.n_issues);
         rer_json_integer(&json, "clusters", page->data->clusters);
+        rer_json_bool(&json, "nearWhole", page->result->looks.whole);
         put_names(&json, page, &list);
         put_table(&json, page, &list);
         put_matrix(&json, page, &list);

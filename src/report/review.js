@@ -176,7 +176,7 @@
   function likelyLabels(s) {
     const { counts, order } = likely(s);
     const chance = (c) => s.likely.has(c) ? percent(s.likely.get(c)) : c === s.given && s.p !== null ? percent(1 - s.p) : "";
-    const witnesses = (c) => counts.has(c) ? `${counts.get(c)} of ${s.nearest.length} nearest` : "";
+    const witnesses = (c) => counts.has(c) ? `${counts.get(c)} of ${s.nearest.length} ${data.nearWhole ? "nearest" : "near"}` : "";
     return make("ol", { class: "likely", "aria-label": "Likely labels" }, ...order.slice(0, 5).map((c, i) =>
       make("li", {}, make("button", { type: "button", "data-act": `class-${i}`, title: nameOf(c),
         onclick: () => decide("choose", values[c]) },
@@ -213,7 +213,8 @@
       : s.nearness <= 1.1 ? ["; as near to ", label(s.suggested), " as a typical one. "]
         : s.nearness < 10 ? [`; ${s.nearness.toFixed(1)}× as far from `, label(s.suggested), " as a typical one. "]
           : ["; far away from them. "];
-    return [`${s.nearSuggested} of its ${s.near} nearest are `, label(s.suggested), ...words];
+    const rows = data.nearWhole ? `of its ${s.near} nearest` : `of ${s.near} near rows`; // else some may be nearer
+    return [`${s.nearSuggested} ${rows} are `, label(s.suggested), ...words];
   }
 
   function nearness(s) {

@@ -157,6 +157,7 @@ static void set_near(rer_sample *sample, const rer_result *result)
     int64_t rows[RER_NEAR_ROWS], at = look_at(result, sample->row);
     sample->nearness = at >= 0 ? (double)result->looks.nearness[at] : NAN;
     sample->near = rer_result_near(result, sample->row, rows);
+    sample->near_whole = sample->near > 0 && result->looks.whole;
     for (int32_t i = 0; i < sample->near; i++)
         sample->near_suggested += result->given[rows[i]] == sample->suggested;
 }

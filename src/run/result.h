@@ -10,6 +10,7 @@
 /* Rows that had a second look (score/second_look.h). */
 typedef struct rer_looks {
     int64_t count;
+    bool whole;    /* every row was compared with all others: those are the nearest of all */
     int64_t *row;  /* [count] ascending */
     int32_t *near; /* [count, RER_NEAR_ROWS] the nearest rows, -1: none */
     int32_t

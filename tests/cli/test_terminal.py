@@ -27,7 +27,7 @@ class Terminal(CliCase):
         X, y = self.save_clusters(planted=12)
         text = self.rer("analyze", X, y, "--out", "out").out
         self.check_shape(text)
-        for words in ("300 samples, 3 classes, 8 features", "labels are wrong, perhaps up to",
+        for words in ("300 samples, 3 classes, 8 features", "About 12 labels look wrong (4.0 %).",
                       "Start with the 12 flagged (mistakenness over 0.5): about 12 are wrong; of the first 10 about 10.", "hardest classes",
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
@@ -40,6 +40,75 @@ class Terminal(CliCase):
             if int(row["index"]) in shown:
                 self.assertAlmostEqual(shown[int(row["index"])], float(row["mistakenness"]), delta=.0011)
         self.assertIn("--out DIR", self.rer("analyze", X, y).out)
+
+    def test_how_many(self):
+        """A range where there is one, never "at least 12, perhaps up to 12"; one label is one, of however many."""
+        for apart, planted, n in ((1, 1, 300), (1, 12, 300), (.2, 12, 300), (.35, 0, 300), (1, 1, 3000)):
+            X, y = clusters(n=n, planted=planted)
+            X *= apart
+            X += np.random.default_rng(1).normal(size=X.shape) * (1 - apart)
+            head = self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out").out.splitlines()
+            summary = self.summary()
+            low, wrong, high = (round(summary[name] * n) for name in ("noise_low", "noise_rate", "noise_high"))
+            share = "under 0.1" if summary["noise_rate"] < .0005 else f"{100 * summary['noise_rate']:.1f}"
+            label = lambda count, one, many: f"{count} label{one if count == 1 else many}"
+            if wrong == 0:
+                expected = "Hardly any label looks wrong."
+            elif low == high:
+                expected = f"About {label(wrong, ' looks', 's look')} wrong ({share} %)."
+            elif low == 0:
+                expected = f"Up to {label(high, '', 's')} may be wrong (about {wrong}, {share} %)."
+            else:
+                expected = f"At least {label(low, ' is', 's are')} wrong, perhaps up to {high} (about {wrong}, {share} %)."
+            self.assertEqual(head[1], expected)
+            if summary["n_issues"] == 0:
+                self.assertLess(max(float(row["mistakenness"]) for row in self.samples()), .5)
+                self.assertIn("No single one is likelier wrong than right; of the first 10 about", head[3])
+            if summary["n_issues"] == 1:
+                self.assertIn("Start with the 1 flagged (mistakenness over 0.5): about 1 is wrong;", head[3])
+
+    def test_reasons_are_true(self):
+        """So many of the nearest of all rows are of the suggested class; where not all classes were compared it does not
+        say that they are the nearest."""
+        for classes, words in ((6, r"(\d+) of its 10 nearest are '(\d+)'"), (40, r"(\d+) of 10 near rows are '(\d+)'")):
+            random, n = np.random.default_rng(4), 40 * classes
+            X, y = clusters(n=n, classes=classes, planted=n // 4)
+            y = random.permutation(y[:n // 4]).tolist() + y[n // 4:].tolist()
+            text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", np.array(y)), "--out", "out")
+            unit = X / np.linalg.norm(X, axis=1, keepdims=True).astype(float)
+            unit -= unit.mean(0)
+            unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+            listed = {int(row["index"]): row["nearest_rows"] for row in self.samples()}
+            lines = re.findall(r"^ +(\d+) .*?" + words, text, re.M)
+            self.assertEqual(len(lines), 10, text)
+            for row, count, suggested in (map(int, line) for line in lines):
+                near = [int(place) for place in re.findall(r"\d+", listed[row])]
+                if classes == 6:
+                    distance = np.square(unit - unit[row]).sum(1)
+                    distance[row] = np.inf
+                    self.assertEqual(near, np.argsort(distance)[:10].tolist())
+                self.assertEqual(sum(y[place] == suggested for place in near), count)
+
+    def test_other_detectors_promise_nothing(self):
+        X, y = self.save_clusters(planted=12)
+        text = self.rer("analyze", X, y, "--detector", "knn", "--out", "out").out
+        self.assertIn(f"\nStart with the {self.summary()['n_issues']} flagged.\n", text)
+        with open(self.path("out/report.html"), encoding="utf-8") as page:
+            self.assertNotIn("of them wrong", page.read().split('<script type="application/json"')[0])
+
+    def test_features_that_say_nothing(self):
+        """Rows that are all the same but one, copies under both labels, few rows and labels at random: no one knows that
+        most labels are wrong."""
+        random = np.random.default_rng(2)
+        same, rows = np.ones((20, 5), "f4"), random.normal(size=(10, 8)).astype("f4")
+        same[7] = 2, 2, 5, 2, 2
+        for X, y in ((same, np.arange(20) // 10), (np.vstack([rows, rows]), np.arange(20) // 10),
+                     (random.normal(size=(60, 64)).astype("f4"), random.integers(0, 4, 60))):
+            self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out")
+            self.assertLess(self.summary()["noise_rate"], .25)
+            self.assertLess(self.summary()["noise_low"], .1)
+            self.assertEqual("how many is a guess" in " ".join(self.summary()["notes"]), self.summary()["difficulty"] > .5)
+        self.assertGreater(self.summary()["difficulty"], .5)
 
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""

@@ -123,8 +123,8 @@ class Problem:
         for at, (k, seen) in enumerate(self.flows):
             gain = (clear * p[:, k])[y == seen].sum() - (0 if held[k] else (clear * p[:, k])[y == k].sum())
             out[j + 4 + C + at] = c.flows[k, seen] * gain
-        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; 2 log 2t ~ Cauchy(0, 1) of
-        # squared errors alone
+        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; u ~ Beta(1, 10);
+        # 2 log 2t ~ Cauchy(0, 1) of squared errors alone
         two = 2 * c.lam
         prior = np.log(two) + np.log1p(-two) - (c.beta ** 2).sum() / 2
         if self.kinds == 1:
@@ -135,6 +135,8 @@ class Problem:
         for at, share in ((j + 1, c.e), (j + 2, c.v)):
             prior += np.log(share) + FEW * np.log1p(-share)
             out[at] += 1 - share - FEW * share
+        prior += (FEW - 1) * np.log1p(-c.u)
+        out[j + 3 + C] -= (FEW - 1) * c.u / (1 - c.u)
         out[j + 3:j + 3 + C] -= c.beta
         return -np.log(q).sum() - prior, -out
 

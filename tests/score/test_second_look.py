@@ -84,7 +84,7 @@ class SecondLook(unittest.TestCase):
 
     def test_wrong_at_random(self):
         """There is no rule, and nobody is doubted."""
-        self.assertEqual(self.check(900, 12, 6, 1, .15, lambda random, N: random.integers(1, 6, N))[1], 0)
+        self.assertEqual(self.check(900, 12, 6, 3, .15, lambda random, N: random.integers(1, 6, N))[1], 0)
 
     def test_wrong_by_a_rule(self):
         apart, doubted = self.check(900, 12, 6, 2, .25, lambda random, N: 1)
