@@ -113,12 +113,22 @@ typedef struct rer_coarse_pack {
     const float *unit, *error; /* [RER_COARSE_ROWS] */
 } rer_coarse_pack;
 
+/* The one that lies `k` behind. */
+static inline rer_coarse_pack rer_coarse_pack_at(const rer_coarse_pack *pack, int64_t k, int64_t n)
+{
+    int64_t rows = k * RER_COARSE_ROWS;
+    return (rer_coarse_pack){pack->q + rows * n, pack->start + rows, pack->unit + rows, pack->error + rows};
+}
+
 /* Where the processor is fast at it; else NULL. */
 typedef struct rer_coarse_kernels {
     rer_coarse_scale (*coarsen)(int8_t *q, const float *x, int64_t n);
-    /* most [RER_COARSE_ROWS asking, RER_COARSE_ROWS], rows `stride` apart: bounds of the products with a pack */
+    /* most [RER_COARSE_ROWS asking, RER_COARSE_ROWS], rows `stride` apart: bounds of the products with a pack, */
     void (*bounds)(float *most, int64_t stride, const rer_coarse_asking *asking, const rer_coarse_pack *pack,
                    int64_t n);
+    /* and from sums [RER_COARSE_ROWS asking, RER_COARSE_ROWS] = start + q.q that are there */
+    void (*bounds_of)(float *most, int64_t stride, const int32_t *sums, const rer_coarse_asking *asking,
+                      const rer_coarse_pack *pack);
     /* Of n numbers about the rank-th largest, not larger than that; both of these: n a multiple of RER_COARSE_ROWS */
     float (*level)(const float *most, int64_t n, int rank);
     /* at: the k < n with from <= most[k] < below, ascending; returns how many */
@@ -193,6 +203,11 @@ void rer_multiply_triangle_back_f64(double *r, const double *g, int64_t n, int64
 void rer_multiply_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D);
 /* The same within 5e-5 |t_i| |u_k|, 2e-7 of hundreds of terms, where the processor has quicker products than float's. */
 void rer_multiply_quickly_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D);
+/* Bounds of the products with `packs` packs, one behind the other, with RER_COARSE_BEYOND bytes to read behind the last:
+ * by tiles, where the processor has them. n: bytes of a row. */
+#define RER_COARSE_BEYOND 1024
+void rer_bound_products(const rer_coarse_kernels *kernels, float *most, int64_t stride, const rer_coarse_asking *asking,
+                        const rer_coarse_pack *pack, int64_t packs, int64_t n);
 void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D);
 /* c [M, N] = op(a) op(b), op transposing where asked; op(a) is [M, K], op(b) [K, N]. */
 void rer_gemm_f32(bool transpose_a, bool transpose_b, int64_t M, int64_t N, int64_t K, const float *a, const float *b,

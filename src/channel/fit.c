@@ -129,8 +129,7 @@ static rer_status try_directed(rer_channel *made, double weight, const rer_chann
 {
     rer_channel other = {0};
     rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
-    if (status == RER_OK &&
-        rer_channel_nats(&other, common->sample) + SAME < rer_channel_nats(made, common->sample)) {
+    if (status == RER_OK && rer_channel_nats(&other, common->sample) + SAME < rer_channel_nats(made, common->sample)) {
         rer_channel lost = *made;
         *made = other;
         other = lost;

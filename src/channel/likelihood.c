@@ -80,17 +80,8 @@ rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, re
     part.to = progress_after(fit, ++*fit->passes);
     if (fit->sample->rows * fit->sample->C > SMALL)
         return rer_pool_run(fit->pool, &part, error);
-    void *scratch = NULL;
     rer_status status = rer_pool_say(fit->pool, &part, error);
-    if (status == RER_OK)
-        status = rer_allocate(&scratch, job->scratch, 1, "the noise channel", error);
-    for (int64_t item = 0; status == RER_OK && item < job->items; item++) {
-        status = job->work(job->context, item, scratch, error);
-        if (status == RER_OK)
-            status = job->commit(job->context, item, scratch, error);
-    }
-    free(scratch);
-    return status;
+    return status == RER_OK ? rer_pool_run(NULL, &part, error) : status;
 }
 
 /* A worker's rows: their part of the objective and of its slope. */

@@ -249,7 +249,8 @@ static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error 
     load_sizes(model, tensors);
     load_normalizer(&model->normalizer, model->D, tensors);
     load_span(model, tensors);
-    model->units = rer_units_get(tensors, model->D - 1); /* one more feature makes them directions */
+    if (status == RER_OK) /* one more feature makes them directions */
+        status = rer_units_get(&model->units, tensors, model->D - 1, error);
     model->shrinkage = rer_tensors_number(tensors, "shrinkage");
     double rows = rer_tensors_number(tensors, "rows");
     if (!(rows >= 2 && rows < 1e15))

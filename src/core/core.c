@@ -118,11 +118,17 @@ bool rer_product(int64_t a, int64_t b, int64_t *out)
 }
 
 /* Large arrays are gone through from end to end: in large pages the first touch costs a tenth. */
+enum { LARGE_PAGE = 2 << 20 };
+
+static bool is_large(int64_t bytes)
+{
+    return bytes >= 2 * LARGE_PAGE;
+}
+
 void *rer_memory(int64_t bytes)
 {
-    enum { LARGE_PAGE = 2 << 20 };
     void *memory = NULL;
-    bool large = bytes >= 2 * LARGE_PAGE;
+    bool large = is_large(bytes);
     if (posix_memalign(&memory, large ? LARGE_PAGE : 64, (size_t)rer_max(bytes, 1)) != 0)
         return NULL;
 #if defined(MADV_HUGEPAGE)
@@ -130,6 +136,17 @@ void *rer_memory(int64_t bytes)
         (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
 #endif
     return memory;
+}
+
+/* The system clears the pages of large memory when they are touched: by all threads then, where memset would by one. */
+static void clear(void *memory, int64_t bytes)
+{
+    int64_t given = 0;
+#if defined(__linux__)
+    if (is_large(bytes) && madvise(memory, (size_t)(bytes / LARGE_PAGE * LARGE_PAGE), MADV_DONTNEED) == 0)
+        given = bytes / LARGE_PAGE * LARGE_PAGE;
+#endif
+    memset((char *)memory + given, 0, (size_t)(bytes - given));
 }
 
 static rer_status make_room(const rer_room *room, const char *what, rer_error *error)
@@ -142,7 +159,7 @@ static rer_status make_room(const rer_room *room, const char *what, rer_error *e
     if (memory == NULL)
         return rer_fail(error, RER_SYSTEM, "out of memory: %s needs %lld bytes", what, (long long)bytes);
     if (!room->unset)
-        memset(memory, 0, (size_t)rer_max(bytes, 1));
+        clear(memory, rer_max(bytes, 1));
     *(void **)room->out = memory;
     return RER_OK;
 }

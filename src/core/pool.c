@@ -329,11 +329,28 @@ static rer_status provide_scratch(rer_pool *pool, int64_t bytes, int workers, re
     return RER_OK;
 }
 
+static rer_status run_alone(const rer_job *job, rer_error *error)
+{
+    void *scratch = rer_memory(job->scratch);
+    rer_status status = scratch != NULL ? RER_OK
+                                        : rer_fail(error, RER_SYSTEM, "out of memory: %s needs %lld bytes", job->stage,
+                                                   (long long)job->scratch);
+    for (int64_t item = 0; status == RER_OK && item < job->items; item++) {
+        status = job->work(job->context, item, scratch, error);
+        if (status == RER_OK && job->commit != NULL)
+            status = job->commit(job->context, item, scratch, error);
+    }
+    free(scratch);
+    return status;
+}
+
 rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error)
 {
     int workers = 1;
     if (job->items <= 0)
         return RER_OK;
+    if (pool == NULL)
+        return run_alone(job, error);
     RER_TRY(count_workers(pool, job, &workers, error));
     RER_TRY(provide_scratch(pool, job->scratch, workers, error));
 

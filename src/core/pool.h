@@ -36,7 +36,8 @@ typedef struct rer_job {
     void *context;
 } rer_job;
 
-/* Runs every item. On an error the one of the lowest failing item is reported. */
+/* Runs every item. On an error the one of the lowest failing item is reported. Without a pool, NULL, the caller's thread
+ * does it: not for steps that ask the pool for anything, or that add in lanes. */
 rer_status rer_pool_run(rer_pool *pool, const rer_job *job, rer_error *error);
 
 /* What follows counts from 0 again: progress within a part never goes back. */

@@ -28,30 +28,78 @@ static void *to_float(const double *values, int64_t count, rer_error *error)
     return out;
 }
 
-/* Keeps `values` (then owned by *slot) in double, or a float copy of them. */
-static rer_status keep_real(void **slot, double *values, int64_t count, bool in_double, rer_error *error)
+/* A copy of them, in double or float. */
+static rer_status copy_real(void **slot, const double *values, int64_t count, bool in_double, rer_error *error)
 {
-    *slot = in_double ? values : to_float(values, count, error);
-    if (!in_double)
-        free(values);
-    return *slot != NULL ? RER_OK : RER_SYSTEM;
+    if (!in_double) {
+        *slot = to_float(values, count, error);
+        return *slot != NULL ? RER_OK : RER_SYSTEM;
+    }
+    rer_status status = rer_allocate(slot, count, sizeof(double), "the model in double", error);
+    if (status == RER_OK)
+        memcpy(*slot, values, (size_t)count * sizeof(double));
+    return status;
 }
 
-/* pairs [C, C]: m_ck = |u_c|^2 + |u_k|^2 - 2 u_c.u_k, in double. */
-static rer_status make_pairs(rer_centroid *centroid, const double *u, const double *norm, rer_error *error)
+#define PAIR_ROWS 64 /* of an item */
+
+typedef struct pairs_job {
+    rer_centroid *centroids;
+    int64_t blocks; /* of each */
+} pairs_job;
+
+/* Some rows of pairs [C, C]: m_ck = |u_c|^2 + |u_k|^2 - 2 u_c.u_k, in double. */
+static rer_status make_pairs(void *context, int64_t item, void *scratch, rer_error *error)
 {
-    int64_t C = centroid->C;
-    double *pairs = NULL;
-    if (C > RER_CENTROID_PAIRS_MAX)
-        return RER_OK;
-    RER_TRY(rer_allocate(&pairs, C * C, sizeof(double), "distances between classes", error));
-    rer_multiply_f64(pairs, C, u, u, C, C, centroid->D);
-    for (int64_t c = 0; c < C; c++)
+    (void)error;
+    const pairs_job *job = context;
+    const rer_centroid *centroid = &job->centroids[item / job->blocks];
+    const double *u = centroid->exact_u, *norm = centroid->exact_norm;
+    double *product = scratch;
+    int64_t C = centroid->C, D = centroid->D, first = item % job->blocks * PAIR_ROWS;
+    int64_t rows = rer_min(PAIR_ROWS, C - first);
+    rer_multiply_f64(product, C, u + first * D, u, rows, C, D);
+    for (int64_t c = first; c < first + rows; c++)
         for (int64_t k = 0; k < C; k++) {
-            double m = norm[c] + norm[k] - 2 * pairs[c * C + k];
-            pairs[c * C + k] = c == k || m < 0 ? 0 : m;
+            double m = norm[c] + norm[k] - 2 * product[(c - first) * C + k];
+            m = c == k || m < 0 ? 0 : m;
+            if (centroid->in_double)
+                ((double *)centroid->pairs)[c * C + k] = m;
+            else
+                ((float *)centroid->pairs)[c * C + k] = (float)m;
         }
-    return keep_real(&centroid->pairs, pairs, C * C, centroid->in_double, error);
+    return RER_OK;
+}
+
+static void clear_exact(rer_centroid *centroid)
+{
+    RER_FREE_ALL(centroid->exact_u, centroid->exact_norm);
+    centroid->exact_u = centroid->exact_norm = NULL;
+}
+
+rer_status rer_centroid_set_pairs(rer_centroid *centroids, int count, rer_pool *pool, rer_error *error)
+{
+    int64_t C = centroids[0].C;
+    pairs_job pairs = {.centroids = centroids, .blocks = (C + PAIR_ROWS - 1) / PAIR_ROWS};
+    rer_job job = {.stage = "fitting",
+                   .items = count * pairs.blocks,
+                   .scratch = PAIR_ROWS * C * (int64_t)sizeof(double),
+                   .work = make_pairs,
+                   .context = &pairs};
+    rer_status status = RER_OK;
+    bool wanted = C <= RER_CENTROID_PAIRS_MAX;
+    for (int i = 0; wanted && status == RER_OK && i < count; i++) {
+        int64_t size = centroids[i].in_double ? sizeof(double) : sizeof(float);
+        status = rer_allocate(&centroids[i].pairs, C * C, size, "distances between classes", error);
+    }
+    if (wanted && status == RER_OK)
+        status = rer_pool_run(pool, &job, error);
+    for (int i = 0; i < count; i++) {
+        clear_exact(&centroids[i]);
+        if (status != RER_OK)
+            rer_centroid_clear(&centroids[i]);
+    }
+    return status;
 }
 
 /* u [C, D] <- u root' */
@@ -76,11 +124,11 @@ static rer_status multiply_by_root(const rer_centroid *centroid, double *u, rer_
 static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
 {
     int64_t C = centroid->C, D = centroid->D;
-    double *u = NULL, *norm = NULL;
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
-    rer_room rooms[] = {RER_ROOM(u, (C + 1) * D), RER_ROOM(norm, C)};
+    rer_room rooms[] = {RER_ROOM(centroid->exact_u, (C + 1) * D), RER_ROOM(centroid->exact_norm, C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "class means in the metric", error);
+    double *u = centroid->exact_u, *norm = centroid->exact_norm;
     if (status != RER_OK) {
         rer_centroid_clear(centroid);
         return status;
@@ -97,16 +145,8 @@ static rer_status finish_metric(rer_centroid *centroid, rer_error *error)
     for (int64_t c = 0; c < C; c++)
         for (int64_t j = 0; j < D; j++)
             norm[c] += u[c * D + j] * u[c * D + j];
-    RER_THEN(status, make_pairs(centroid, u, norm, error));
-    if (status == RER_OK) {
-        status = keep_real(&centroid->u, u, (C + 1) * D, centroid->in_double, error);
-        u = NULL;
-    }
-    if (status == RER_OK) {
-        status = keep_real(&centroid->norm, norm, C, centroid->in_double, error);
-        norm = NULL;
-    }
-    RER_FREE_ALL(u, norm);
+    RER_THEN(status, copy_real(&centroid->u, u, (C + 1) * D, centroid->in_double, error));
+    RER_THEN(status, copy_real(&centroid->norm, norm, C, centroid->in_double, error));
     if (status != RER_OK)
         rer_centroid_clear(centroid);
     return status;
@@ -141,7 +181,8 @@ static double entry(const shrunk_covariance *s, int64_t j, int64_t k)
     return s->weight * s->scatter[j * s->D + k] + (j == k ? s->ridge : 0);
 }
 
-rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+/* All but the pairs. */
+static rer_status set_exact_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                    rer_error *error)
 {
     int64_t D = centroid->D;
@@ -164,6 +205,13 @@ rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter
     return finish_metric(centroid, error);
 }
 
+rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a, rer_pool *pool,
+                                   rer_error *error)
+{
+    rer_status status = set_exact_metric(centroid, scatter, dof, a, error);
+    return status == RER_OK ? rer_centroid_set_pairs(centroid, 1, pool, error) : status;
+}
+
 rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                          rer_error *error)
 {
@@ -171,7 +219,7 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
     const shrunk_covariance shrunk = shrink(centroid, scatter, dof, a);
     float *root = NULL;
     if (centroid->in_double)
-        return rer_centroid_set_metric(centroid, scatter, dof, a, error);
+        return set_exact_metric(centroid, scatter, dof, a, error);
     if (!rer_backend_enter())
         return rer_fail(error, RER_SYSTEM, "out of memory: buffers for the metric");
     rer_status status = RER_OK;
@@ -181,7 +229,7 @@ rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *s
             root[j * D + k] = (float)entry(&shrunk, j, k);
     if (rer_invert_cholesky_f32(root, D) <= 0) { /* too much for float */
         free(root);
-        return rer_centroid_set_metric(centroid, scatter, dof, a, error);
+        return set_exact_metric(centroid, scatter, dof, a, error);
     }
     centroid->rough = true;
     centroid->root_real = root;
@@ -201,6 +249,7 @@ void rer_centroid_clear(rer_centroid *centroid)
 {
     if (!centroid->in_double)
         free(centroid->root_real);
+    clear_exact(centroid);
     RER_FREE_ALL(centroid->root, centroid->u, centroid->norm, centroid->pairs);
     centroid->root = NULL;
     centroid->root_real = centroid->u = centroid->norm = centroid->pairs = NULL;
@@ -240,7 +289,7 @@ static rer_status set_metric(rer_model *model, rer_centroid *centroid, const dou
 {
     model->shrinkage = scatter == NULL ? NAN : run->options->shrinkage;
     if (scatter == NULL || run->options->shrinkage >= 0)
-        return rer_centroid_set_metric(centroid, scatter, dof, run->options->shrinkage, error);
+        return rer_centroid_set_metric(centroid, scatter, dof, run->options->shrinkage, run->pool, error);
     return rer_centroid_choose(&model->shrinkage, centroid, scatter, dof, sample, run, error);
 }
 
@@ -350,7 +399,8 @@ static rer_status load_state(centroid_state *state, const rer_model *model, rer_
     state->centroid.weight = rer_tensors_number(tensors, "centroid.weight");
     state->centroid.in_double = rer_tensors_number(tensors, "centroid.in_double") != 0;
     RER_TRY(rer_tensors_status(tensors, error));
-    return finish_metric(&state->centroid, error);
+    RER_TRY(finish_metric(&state->centroid, error));
+    return rer_centroid_set_pairs(&state->centroid, 1, NULL, error);
 }
 
 rer_status rer_centroid_model_load(rer_model *model, rer_tensors *tensors, rer_error *error)

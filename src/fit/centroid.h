@@ -26,15 +26,20 @@ typedef struct rer_centroid {
     void *u;         /* [C + 1, D] (mu_k - grand) in the metric; row C is zero, the grand mean */
     void *norm;      /* [C] |u_k|^2 */
     void *pairs;     /* [C, C] |u_c - u_k|^2, or NULL past RER_CENTROID_PAIRS_MAX */
+    /* Until there are pairs: */
+    double *exact_u, *exact_norm; /* u and norm in double */
 } rer_centroid;
 
 /* Makes the metric of shrinkage a from the scatter (lower triangle, dof = rows - classes), or the
- * identity where scatter is NULL, and all that scoring needs. mean, grand, n, C, D are set. */
-rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
+ * identity where scatter is NULL, and all that scoring needs. mean, grand, n, C, D are set. By all threads where there is
+ * a pool. */
+rer_status rer_centroid_set_metric(rer_centroid *centroid, const double *scatter, double dof, double a, rer_pool *pool,
                                    rer_error *error);
-/* The same, rough where it can be: half the time. */
+/* The same, rough where it can be: half the time; and all but the pairs, which follow. */
 rer_status rer_centroid_set_rough_metric(rer_centroid *centroid, const double *scatter, double dof, double a,
                                          rer_error *error);
+/* The pairs of several. */
+rer_status rer_centroid_set_pairs(rer_centroid *centroids, int count, rer_pool *pool, rer_error *error);
 void rer_centroid_clear(rer_centroid *centroid); /* frees what set_metric made */
 
 /* Left-out squared errors of a block, in the precision of in_double:

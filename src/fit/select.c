@@ -147,6 +147,7 @@ static rer_status run_round(shrinkage_round *round, rer_error *error)
         status = rer_allocate(&round->d2[i], sample->count, round->model->C * (int64_t)sizeof(float),
                               "errors of sampled rows", error);
     RER_THEN(status, rer_pool_run(pool, &metrics, error));
+    RER_THEN(status, rer_centroid_set_pairs(round->candidate, round->count, pool, error));
     if (status == RER_OK) {
         rer_scratch measure = RER_MEASURE, centroid;
         (void)lay_out(round, &measure, &centroid);
@@ -245,5 +246,5 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
     if (status != RER_OK)
         return status;
     *shrinkage = grid_value(top_of(&search));
-    return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, error);
+    return rer_centroid_set_metric(centroid, scatter, dof, *shrinkage, run->pool, error);
 }

@@ -22,11 +22,11 @@ static int by_count(const void *left, const void *right)
     return a->b < b->b ? -1 : a->b > b->b;
 }
 
-/* given * C + predicted of the rows where these differ: keys [N]; returns how many. */
-static int64_t gather_confused(uint64_t *keys, const rer_result *result)
+/* given * C + predicted of rows first .. end - 1 where these differ: keys; returns how many. */
+static int64_t gather_confused(uint64_t *keys, const rer_result *result, int64_t first, int64_t end)
 {
     int64_t n = 0;
-    for (int64_t row = 0; row < result->N; row++) {
+    for (int64_t row = first; row < end; row++) {
         int32_t predicted = rer_predicted(result, row);
         if (rer_is_scored(result, row) && predicted != result->given[row])
             keys[n++] = (uint64_t)result->given[row] * (uint64_t)result->C + (uint64_t)predicted;
@@ -34,21 +34,32 @@ static int64_t gather_confused(uint64_t *keys, const rer_result *result)
     return n;
 }
 
-rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+/* Counts the keys [n], which it sorts. */
+static rer_status count_keys(rer_confusion **list, int64_t *count, uint64_t *keys, int64_t n, int32_t classes,
+                             rer_error *error)
 {
-    uint64_t *keys = NULL, *work = NULL, C = (uint64_t)result->C;
-    rer_room rooms[] = {RER_ROOM(keys, result->N), RER_ROOM(work, result->N)};
+    uint64_t *work = NULL, C = (uint64_t)classes;
+    rer_room rooms[] = {RER_ROOM(work, n), RER_ROOM(*list, n)};
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error);
+    if (status == RER_OK)
+        rer_sort_keys(keys, n, C * C, work);
     *count = 0;
-    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "confused samples", error));
-    int64_t n = gather_confused(keys, result);
-    rer_sort_keys(keys, n, C * C, work);
-    rer_status status = rer_allocate(list, n, sizeof **list, "confused samples", error);
     for (int64_t i = 0; status == RER_OK && i < n; i++) {
         if (i == 0 || keys[i] != keys[i - 1])
             (*list)[(*count)++] = (rer_confusion){(int32_t)(keys[i] / C), (int32_t)(keys[i] % C), 0};
         (*list)[*count - 1].count++;
     }
-    RER_FREE_ALL(keys, work);
+    free(work);
+    return status;
+}
+
+rer_status rer_list_confusions(rer_confusion **list, int64_t *count, const rer_result *result, rer_error *error)
+{
+    uint64_t *keys = NULL;
+    rer_status status = rer_allocate(&keys, result->N, sizeof *keys, "confused samples", error);
+    if (status == RER_OK)
+        status = count_keys(list, count, keys, gather_confused(keys, result, 0, result->N), result->C, error);
+    free(keys);
     return status;
 }
 
@@ -91,22 +102,109 @@ static double transition_entropy(const rer_result *result, const rer_confusion *
     return total > 0 ? entropy / (double)total / log(result->C) : 0;
 }
 
-static void sum_classes(rer_result *result, int64_t *scored)
+/* ---- sums of classes ----------------------------------------------------------------------- */
+
+#define ROWS 16384 /* of an item; or as many as make its sums of all classes pay */
+
+typedef struct class_sums {
+    int64_t n, issues, scored;
+    double chi, own_error, noise_rate;
+} class_sums;
+
+typedef struct class_pass {
+    rer_result *result;
+    int64_t *scored; /* [C] */
+    uint64_t *keys;  /* [n_keys] of confused rows, in their order */
+    int64_t n_keys;
+    int64_t rows; /* of an item */
+    rer_pool *pool;
+} class_pass;
+
+/* What an item leaves for its commit. */
+typedef struct class_scratch {
+    class_sums *sums; /* [C] */
+    uint64_t *keys;   /* [n_keys] */
+    int64_t n_keys;
+} class_scratch;
+
+static class_scratch lay_out(const class_pass *pass, rer_scratch *scratch)
 {
-    for (int64_t row = 0; row < result->N; row++) {
-        int32_t c = result->given[row];
-        if (c < 0 || (result->flags[row] & RER_FLAG_INVALID) != 0)
-            continue;
-        rer_class_summary *class = &result->classes[c];
-        class->n++;
-        class->n_issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
-        if (!rer_is_scored(result, row))
-            continue;
-        scored[c]++;
-        class->chi += rer_chi_of(result, row);
-        class->own_error += (double)result->own[row];
-        class->noise_rate += rer_logistic((double)result->logit[row]);
+    class_scratch parts = {0};
+    (void)rer_take(scratch, 1, sizeof parts);
+    parts.sums = rer_take(scratch, pass->result->C, sizeof *parts.sums);
+    parts.keys = rer_take(scratch, pass->rows, sizeof *parts.keys);
+    return parts;
+}
+
+static void add_to_class(class_sums *sums, const rer_result *result, int64_t row)
+{
+    sums->n++;
+    sums->issues += (result->flags[row] & RER_FLAG_ISSUE) != 0;
+    if (!rer_is_scored(result, row))
+        return;
+    sums->scored++;
+    sums->chi += rer_chi_of(result, row);
+    sums->own_error += (double)result->own[row];
+    sums->noise_rate += rer_logistic((double)result->logit[row]);
+}
+
+static rer_status sum_rows(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)error;
+    const class_pass *pass = context;
+    const rer_result *result = pass->result;
+    int64_t first = item * pass->rows, end = rer_min(first + pass->rows, result->N);
+    rer_scratch scratch = rer_pool_scratch(pass->pool, memory);
+    class_scratch *parts = memory;
+    *parts = lay_out(pass, &scratch);
+    memset(parts->sums, 0, (size_t)result->C * sizeof *parts->sums);
+    for (int64_t row = first; row < end; row++)
+        if (result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0)
+            add_to_class(&parts->sums[result->given[row]], result, row);
+    parts->n_keys = gather_confused(parts->keys, result, first, end);
+    return RER_OK;
+}
+
+static rer_status add_sums(void *context, int64_t item, void *memory, rer_error *error)
+{
+    (void)item, (void)error;
+    class_pass *pass = context;
+    const class_scratch *parts = memory;
+    for (int32_t c = 0; c < pass->result->C; c++) {
+        const class_sums *more = &parts->sums[c];
+        rer_class_summary *class = &pass->result->classes[c];
+        class->n += more->n;
+        class->n_issues += more->issues;
+        class->chi += more->chi;
+        class->own_error += more->own_error;
+        class->noise_rate += more->noise_rate;
+        pass->scored[c] += more->scored;
     }
+    memcpy(pass->keys + pass->n_keys, parts->keys, (size_t)parts->n_keys * sizeof *parts->keys);
+    pass->n_keys += parts->n_keys;
+    return RER_OK;
+}
+
+/* Their means, and which classes the rows are taken for. */
+static rer_status sum_classes(rer_result *result, int64_t *scored, rer_confusion **list, int64_t *count, rer_pool *pool,
+                              rer_error *error)
+{
+    int64_t rows = rer_min(result->N, rer_max(ROWS, 4 * (int64_t)result->C));
+    class_pass pass = {.result = result, .scored = scored, .rows = rows, .pool = pool};
+    rer_scratch measure = RER_MEASURE;
+    (void)lay_out(&pass, &measure);
+    rer_job job = {.stage = "judging",
+                   .items = (result->N + rows - 1) / rows,
+                   .scratch = measure.used,
+                   .work = sum_rows,
+                   .commit = add_sums,
+                   .context = &pass};
+    rer_status status = rer_allocate(&pass.keys, result->N, sizeof *pass.keys, "confused samples", error);
+    if (status == RER_OK)
+        status = rer_pool_run(pool, &job, error);
+    if (status == RER_OK)
+        status = count_keys(list, count, pass.keys, pass.n_keys, result->C, error);
+    free(pass.keys);
     for (int32_t c = 0; c < result->C; c++) {
         rer_class_summary *class = &result->classes[c];
         double n = scored[c] > 0 ? (double)scored[c] : NAN;
@@ -115,19 +213,19 @@ static void sum_classes(rer_result *result, int64_t *scored)
         class->noise_rate /= n;
         class->most_confused_with = -1;
     }
+    return status;
 }
 
-rer_status rer_judge_classes(rer_result *result, rer_error *error)
+rer_status rer_judge_classes(rer_result *result, rer_pool *pool, rer_error *error)
 {
     rer_confusion *list = NULL;
     int64_t count = 0, wrong = 0, total = 0, *scored = NULL, *most = NULL, *predicted = NULL;
     rer_room rooms[] = {RER_ROOM(result->classes, result->C), RER_ROOM(scored, result->C), RER_ROOM(most, result->C),
                         RER_ROOM(predicted, result->C)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "classes", error);
-    RER_THEN(status, rer_list_confusions(&list, &count, result, error));
+    RER_THEN(status, sum_classes(result, scored, &list, &count, pool, error));
     RER_THEN(status, make_pairs(result, list, count, error));
     if (status == RER_OK) {
-        sum_classes(result, scored);
         for (int32_t c = 0; c < result->C; c++)
             total += scored[c];
         memcpy(predicted, scored, (size_t)result->C * sizeof *predicted);

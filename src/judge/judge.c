@@ -2,72 +2,12 @@
  * threshold or budget and the flags, classes and pairs, notes. What takes logarithms and the like of each row is done by
  * all threads; the rest is O(N) simple work. */
 #include "judge/judge.h"
+#include "run/row_sums.h"
 #include "stats/order.h"
 
 static bool has_ratio(const rer_result *result, int64_t row)
 {
     return result->given[row] >= 0 && !isnan(result->own[row]);
-}
-
-/* ---- sums over rows ---------------------------------------------------------------------- */
-
-/* Of pieces of rows, GROUP of them at a time, by all threads; pieces are added in their order. */
-enum { PIECE = 1024, GROUP = 16, SUMS = 9 };
-
-typedef struct row_sums {
-    int64_t n[SUMS];
-    double sum[SUMS];
-} row_sums;
-
-/* Adds what a row has to say. */
-typedef void add_row(row_sums *sums, const rer_result *result, int64_t row, const void *how);
-
-typedef struct summing {
-    const rer_result *result;
-    add_row *add;
-    const void *how;
-    row_sums total;
-} summing;
-
-static rer_status sum_group(void *context, int64_t item, void *scratch, rer_error *error)
-{
-    (void)error;
-    const summing *s = context;
-    row_sums *sums = scratch;
-    memset(sums, 0, GROUP * sizeof *sums);
-    for (int64_t row = item * GROUP * PIECE; row < rer_min((item + 1) * GROUP * PIECE, s->result->N); row++)
-        s->add(&sums[row / PIECE % GROUP], s->result, row, s->how);
-    return RER_OK;
-}
-
-static rer_status add_group(void *context, int64_t item, void *scratch, rer_error *error)
-{
-    (void)item, (void)error;
-    summing *s = context;
-    const row_sums *more = scratch;
-    for (int piece = 0; piece < GROUP; piece++)
-        for (int i = 0; i < SUMS; i++) {
-            s->total.n[i] += more[piece].n[i];
-            s->total.sum[i] += more[piece].sum[i];
-        }
-    return RER_OK;
-}
-
-static rer_status sum_rows(row_sums *sums, add_row *add, const void *how, const rer_result *result, rer_pool *pool,
-                           rer_error *error)
-{
-    summing s = {.result = result, .add = add, .how = how};
-    rer_job job = {.stage = "judging",
-                   .from = .97,
-                   .to = .98,
-                   .items = (result->N + GROUP * PIECE - 1) / (GROUP * PIECE),
-                   .scratch = GROUP * sizeof(row_sums),
-                   .work = sum_group,
-                   .commit = add_group,
-                   .context = &s};
-    RER_TRY(rer_pool_run(pool, &job, error));
-    *sums = s.total;
-    return RER_OK;
 }
 
 /* ---- ratios ------------------------------------------------------------------------------ */
@@ -81,7 +21,7 @@ static double chi_or_none(const rer_result *result, int64_t row)
     return has_ratio(result, row) ? rer_chi_of(result, row) : NAN;
 }
 
-static void add_chi(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+static void add_chi(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
     (void)how;
     double chi = chi_or_none(result, row);
@@ -93,7 +33,7 @@ static void add_chi(row_sums *sums, const rer_result *result, int64_t row, const
 }
 
 /* Powers 2 to 4 of the distance to the mean of each range. */
-static void add_powers(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+static void add_powers(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
     const rer_moments *moments = how;
     double chi = chi_or_none(result, row);
@@ -110,13 +50,13 @@ static void add_powers(row_sums *sums, const rer_result *result, int64_t row, co
 static rer_status moments_of_chi(rer_moments moments[RANGES], const rer_result *result, rer_pool *pool,
                                  rer_error *error)
 {
-    row_sums sums;
-    RER_TRY(sum_rows(&sums, add_chi, NULL, result, pool, error));
+    rer_row_sums sums;
+    RER_TRY(rer_sum_rows(&sums, add_chi, NULL, result, "judging", pool, error));
     for (int range = 0; range < RANGES; range++) {
         int64_t n = sums.n[range];
         moments[range] = (rer_moments){.n = n, .mean = n > 0 ? sums.sum[range] / (double)n : NAN};
     }
-    RER_TRY(sum_rows(&sums, add_powers, moments, result, pool, error));
+    RER_TRY(rer_sum_rows(&sums, add_powers, moments, result, "judging", pool, error));
     for (int range = 0; range < RANGES; range++) {
         rer_moments *made = &moments[range];
         const double *power = sums.sum + 3 * range;
@@ -138,15 +78,22 @@ static double largest_chi(const rer_result *result)
     return largest;
 }
 
-static void count_rows(rer_result *result)
+static void count_row(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    (void)how;
+    bool invalid = (result->flags[row] & RER_FLAG_INVALID) != 0;
+    sums->n[invalid ? 0 : result->given[row] >= 0 ? 1 : 2]++;
+}
+
+static rer_status count_rows(rer_result *result, rer_pool *pool, rer_error *error)
 {
     rer_summary *summary = &result->summary;
-    for (int64_t row = 0; row < result->N; row++) {
-        bool invalid = (result->flags[row] & RER_FLAG_INVALID) != 0;
-        summary->n_invalid += invalid;
-        summary->n_labelled += !invalid && result->given[row] >= 0;
-        summary->n_unlabelled += !invalid && result->given[row] < 0;
-    }
+    rer_row_sums sums;
+    rer_status status = rer_sum_rows(&sums, count_row, NULL, result, "judging", pool, error);
+    summary->n_invalid += sums.n[0];
+    summary->n_labelled += sums.n[1];
+    summary->n_unlabelled += sums.n[2];
+    return status;
 }
 
 static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer_pool *pool, rer_error *error)
@@ -174,7 +121,7 @@ static rer_status set_ratios(rer_result *result, const rer_ratio_sums *sums, rer
 #define ODDS_UNSURE 4.0
 
 /* With three shifts of the log odds. */
-static void add_wrong(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+static void add_wrong(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
     const double *shift = how;
     if (!has_ratio(result, row))
@@ -188,8 +135,8 @@ static rer_status set_noise_rate(rer_result *result, rer_pool *pool, rer_error *
 {
     rer_summary *summary = &result->summary;
     const double shift[3] = {-log(ODDS_UNSURE), 0, log(ODDS_UNSURE)};
-    row_sums sums;
-    RER_TRY(sum_rows(&sums, add_wrong, shift, result, pool, error));
+    rer_row_sums sums;
+    RER_TRY(rer_sum_rows(&sums, add_wrong, shift, result, "judging", pool, error));
     double judged = sums.n[0] > 0 ? (double)sums.n[0] : NAN;
     summary->noise_low = sums.sum[0] / judged;
     summary->noise_rate = sums.sum[1] / judged;
@@ -205,7 +152,7 @@ typedef struct flagging {
     bool on_chi;
 } flagging;
 
-static void flag_row(row_sums *sums, const rer_result *result, int64_t row, const void *how)
+static void flag_row(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
     const flagging *f = how;
     if (!has_ratio(result, row))
@@ -221,8 +168,8 @@ static rer_status flag_above(rer_result *result, double threshold, bool on_chi, 
 {
     rer_summary *summary = &result->summary;
     flagging how = {result, threshold, on_chi};
-    row_sums sums;
-    RER_TRY(sum_rows(&sums, flag_row, &how, result, pool, error));
+    rer_row_sums sums;
+    RER_TRY(rer_sum_rows(&sums, flag_row, &how, result, "judging", pool, error));
     summary->threshold = threshold;
     summary->threshold_on_chi = on_chi;
     summary->n_issues = sums.n[0];
@@ -275,13 +222,19 @@ static rer_status set_flags(rer_result *result, const bool *flagged, rer_pool *p
 }
 
 /* By the flags themselves: those of a threshold on chi are not the most suspicious ones. */
-static double sum_flagged(const rer_result *result)
+static void add_flagged(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
-    double sum = 0;
-    for (int64_t row = 0; row < result->N; row++)
-        if ((result->flags[row] & RER_FLAG_ISSUE) != 0)
-            sum += rer_logistic((double)result->logit[row]);
-    return sum;
+    (void)how;
+    if ((result->flags[row] & RER_FLAG_ISSUE) != 0)
+        sums->sum[0] += rer_logistic((double)result->logit[row]);
+}
+
+static rer_status sum_flagged(rer_result *result, rer_pool *pool, rer_error *error)
+{
+    rer_row_sums sums;
+    rer_status status = rer_sum_rows(&sums, add_flagged, NULL, result, "judging", pool, error);
+    result->summary.expected_wrong = sums.sum[0];
+    return status;
 }
 
 /* ---- notes ------------------------------------------------------------------------------- */
@@ -356,7 +309,7 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
 {
     const rer_ratio_sums *sums = &findings->sums;
     const float *flipped = findings->scores.flipped;
-    count_rows(result);
+    RER_TRY(count_rows(result, pool, error));
     RER_TRY(set_ratios(result, sums, pool, error));
     if (flipped != NULL && sums->n > 0)
         RER_TRY(rer_judge_by_density(result, flipped, result->summary.eta, error));
@@ -366,9 +319,9 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
         result->summary.noise_low = result->summary.noise_high = NAN;
     }
     RER_TRY(set_flags(result, findings->flagged, pool, error));
-    result->summary.expected_wrong = sum_flagged(result);
-    RER_TRY(rer_judge_classes(result, error));
+    RER_TRY(sum_flagged(result, pool, error));
+    RER_TRY(rer_judge_classes(result, pool, error));
     RER_TRY(rer_judge_outliers(result, &findings->scores, pool, error));
-    RER_TRY(rer_result_keep_tail(result, error));
+    RER_TRY(rer_result_keep_tail(result, pool, error));
     return add_notes(result, error);
 }

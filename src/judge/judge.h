@@ -27,7 +27,7 @@ rer_status rer_judge_by_density(rer_result *result, const float *flipped, double
 double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_max);
 
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
-rer_status rer_judge_classes(rer_result *result, rer_error *error);
+rer_status rer_judge_classes(rer_result *result, rer_pool *pool, rer_error *error);
 
 /* outlier_score, flags and their number, from margin and removed of the scores. */
 rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_pool *pool, rer_error *error);

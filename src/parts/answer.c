@@ -35,7 +35,7 @@ static rer_status open_part(working *work, const rer_progress *progress, rer_err
     work->options.seed = rer_exchange_integer(task, "seed", 0, (int64_t)1 << 53);
     work->options.threads = work->part->threads;
     int64_t every = rer_exchange_integer(task, "every", 0, INT32_MAX);
-    work->units = rer_units_get(task, D);
+    RER_TRY(rer_units_get(&work->units, task, D, error));
     RER_TRY(rer_tensors_status(task, error));
     RER_TRY(rer_dataset_wrap(&data, &work->part->rows, NULL, &work->options, error));
     work->data = data;

@@ -2,6 +2,7 @@
 #include "run/result.h"
 
 #include "run/details.h"
+#include "run/row_sums.h"
 #include "stats/order.h"
 
 #include <stdarg.h>
@@ -266,33 +267,91 @@ static int64_t row_at(const row_range *rows, int64_t at)
     return rows->row != NULL ? rows->row[at] : at;
 }
 
+#define DIGITS 2048   /* values of a digit of a key */
+#define COUNTED 16384 /* rows of an item */
+
+/* Candidates by one digit of their keys, of those whose digits before that are known. */
+typedef struct digit_count {
+    const rer_result *result;
+    const row_range *rows;
+    uint32_t key, known, digits;
+    int shift;
+    int64_t found[DIGITS];
+} digit_count;
+
+static rer_status count_digits(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)error;
+    const digit_count *count = context;
+    int64_t *found = scratch;
+    memset(found, 0, sizeof count->found);
+    for (int64_t at = item * COUNTED; at < rer_min((item + 1) * COUNTED, count->rows->n); at++) {
+        int64_t row = row_at(count->rows, at);
+        uint32_t own = order_key(count->result->logit[row]);
+        if (is_candidate(count->result, row) && (own & count->known) == count->key)
+            found[own >> count->shift & count->digits]++;
+    }
+    return RER_OK;
+}
+
+static rer_status add_digits(void *context, int64_t item, void *scratch, rer_error *error)
+{
+    (void)item, (void)error;
+    digit_count *count = context;
+    const int64_t *found = scratch;
+    for (int d = 0; d < DIGITS; d++)
+        count->found[d] += found[d];
+    return RER_OK;
+}
+
+/* By all threads, or where there is no pool by this one. */
+static rer_status count_rows(digit_count *count, rer_pool *pool, rer_error *error)
+{
+    rer_job job = {.stage = "judging",
+                   .items = (count->rows->n + COUNTED - 1) / COUNTED,
+                   .scratch = sizeof count->found,
+                   .work = count_digits,
+                   .commit = add_digits,
+                   .context = count};
+    int64_t found[DIGITS];
+    memset(count->found, 0, sizeof count->found);
+    if (pool != NULL)
+        return rer_pool_run(pool, &job, error);
+    for (int64_t item = 0; item < job.items; item++) {
+        (void)count_digits(count, item, found, error);
+        (void)add_digits(count, item, found, error);
+    }
+    return RER_OK;
+}
+
 /* The key of the count-th largest logit, digit by digit from the highest, without sorting or memory;
  * *at_key: how many of the count largest have that very key. 0 where there are no more than `count`. */
-static uint32_t key_of_place(const rer_result *result, const row_range *rows, int64_t count, int64_t *at_key)
+static rer_status key_of_place(uint32_t *key, int64_t *at_key, const rer_result *result, const row_range *rows,
+                               int64_t count, rer_pool *pool, rer_error *error)
 {
     static const int shifts[] = {21, 10, 0};
-    uint32_t key = 0, known = 0;
-    for (int digit = 0; digit < 3; digit++) {
-        int64_t found[2048] = {0}, total = 0;
-        uint32_t place = 0, digits = digit == 2 ? 1023 : 2047;
-        for (int64_t at = 0; at < rows->n; at++) {
-            int64_t row = row_at(rows, at);
-            uint32_t own = order_key(result->logit[row]);
-            if (!is_candidate(result, row) || (own & known) != key)
-                continue;
-            found[own >> shifts[digit] & digits]++;
-            total++;
-        }
-        *at_key = 0;
-        if (digit == 0 && count >= total)
-            return 0;
-        for (place = digits; place > 0 && found[place] < count; place--)
-            count -= found[place];
-        key |= place << shifts[digit];
-        known |= digits << shifts[digit];
+    digit_count digit = {.result = result, .rows = rows};
+    rer_status status = RER_OK;
+    *key = 0;
+    *at_key = 0;
+    for (int i = 0; status == RER_OK && i < 3; i++) {
+        int64_t total = 0;
+        digit.digits = i == 2 ? DIGITS / 2 - 1 : DIGITS - 1;
+        digit.shift = shifts[i];
+        status = count_rows(&digit, pool, error);
+        for (int d = 0; d < DIGITS; d++)
+            total += digit.found[d];
+        if (i == 0 && count >= total)
+            return status;
+        uint32_t place = digit.digits;
+        for (; place > 0 && digit.found[place] < count; place--)
+            count -= digit.found[place];
+        digit.key |= place << digit.shift;
+        digit.known |= digit.digits << digit.shift;
     }
+    *key = digit.key;
     *at_key = count;
-    return key;
+    return status;
 }
 
 double rer_result_expected_wrong(const rer_result *result, int64_t count)
@@ -302,7 +361,8 @@ double rer_result_expected_wrong(const rer_result *result, int64_t count)
     if (count <= 0)
         return 0;
     row_range rows = rows_with(result, count);
-    uint32_t key = key_of_place(result, &rows, count, &at_key);
+    uint32_t key = 0;
+    (void)key_of_place(&key, &at_key, result, &rows, count, NULL, NULL); /* without a pool nothing fails */
     for (int64_t at = 0; at < rows.n; at++) {
         int64_t row = row_at(&rows, at);
         uint32_t own = order_key(result->logit[row]);
@@ -323,7 +383,9 @@ int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *ro
 {
     int64_t n = 0, at_key = 0;
     row_range among = rows_with(result, count);
-    uint32_t least = count > 0 ? key_of_place(result, &among, count, &at_key) : 0;
+    uint32_t least = 0;
+    if (count > 0)
+        (void)key_of_place(&least, &at_key, result, &among, count, NULL, NULL);
     for (int64_t place = 0; place < among.n && count > 0; place++) {
         int64_t row = row_at(&among, place);
         if (!is_candidate(result, row) || order_key(result->logit[row]) < least)
@@ -349,20 +411,34 @@ int64_t rer_result_suspects(const rer_result *result, int64_t count, int64_t *ro
     return n;
 }
 
-/* Marks the rows from the count-th largest logit on; returns how many these are: more than `count` where rows are tied. */
-static int64_t mark_from_place(uint8_t *marks, const rer_result *result, int64_t count)
+typedef struct marking {
+    uint8_t *marks;
+    uint32_t least;
+} marking;
+
+static void mark_row(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
-    int64_t at_key = 0, marked = 0;
-    row_range rows = {NULL, result->N};
-    uint32_t least = key_of_place(result, &rows, count, &at_key);
-    for (int64_t row = 0; row < result->N; row++) {
-        marks[row] = is_candidate(result, row) && order_key(result->logit[row]) >= least;
-        marked += marks[row];
-    }
-    return marked;
+    const marking *m = how;
+    m->marks[row] = is_candidate(result, row) && order_key(result->logit[row]) >= m->least;
+    sums->n[0] += m->marks[row];
 }
 
-rer_status rer_result_keep_tail(rer_result *result, rer_error *error)
+/* Marks the rows from the count-th largest logit on; *marked: how many these are, more than `count` where rows are tied. */
+static rer_status mark_from_place(uint8_t *marks, int64_t *marked, const rer_result *result, int64_t count,
+                                  rer_pool *pool, rer_error *error)
+{
+    int64_t at_key = 0;
+    row_range rows = {NULL, result->N};
+    marking how = {.marks = marks};
+    rer_row_sums sums = {0};
+    rer_status status = key_of_place(&how.least, &at_key, result, &rows, count, pool, error);
+    if (status == RER_OK)
+        status = rer_sum_rows(&sums, mark_row, &how, result, "judging", pool, error);
+    *marked = sums.n[0];
+    return status;
+}
+
+rer_status rer_result_keep_tail(rer_result *result, rer_pool *pool, rer_error *error)
 {
     uint8_t *marks = NULL;
     int64_t count = 0;
@@ -370,8 +446,8 @@ rer_status rer_result_keep_tail(rer_result *result, rer_error *error)
         return RER_OK;
     rer_status status = rer_allocate(&marks, result->N, 1, "the most suspicious rows", error);
     if (status == RER_OK)
-        count = mark_from_place(marks, result, RER_TAIL);
-    if (count > 0)
+        status = mark_from_place(marks, &count, result, RER_TAIL, pool, error);
+    if (status == RER_OK && count > 0)
         status = rer_allocate(&result->tail, count, sizeof *result->tail, "the most suspicious rows", error);
     for (int64_t row = 0; result->tail != NULL && row < result->N; row++)
         if (marks[row] != 0)
@@ -380,11 +456,13 @@ rer_status rer_result_keep_tail(rer_result *result, rer_error *error)
     return status;
 }
 
-rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_error *error)
+rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_pool *pool,
+                                    rer_error *error)
 {
-    int64_t *rows = NULL;
-    if (count <= 0 || mark_from_place(marks, result, count) <= count)
-        return RER_OK;
+    int64_t *rows = NULL, marked = 0;
+    rer_status status = count > 0 ? mark_from_place(marks, &marked, result, count, pool, error) : RER_OK;
+    if (status != RER_OK || marked <= count)
+        return status;
     RER_TRY(rer_allocate(&rows, count, sizeof *rows, "the most suspicious rows", error));
     memset(marks, 0, (size_t)result->N);
     count = rer_result_suspects(result, count, rows);

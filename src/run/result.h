@@ -3,6 +3,7 @@
 
 #include "core/notes.h"
 #include "core/options.h"
+#include "core/pool.h"
 #include "run/scores.h"
 #include "source/texts.h"
 
@@ -60,9 +61,10 @@ rer_status rer_result_add_note(rer_result *result, rer_error *error, const char 
     __attribute__((format(printf, 3, 4)));
 #define RER_TAIL 65536
 /* Finds the tail, once the odds are what they will be: the most suspicious rows are asked for again and again. */
-rer_status rer_result_keep_tail(rer_result *result, rer_error *error);
+rer_status rer_result_keep_tail(rer_result *result, rer_pool *pool, rer_error *error);
 /* marks [N]: 1 for each of the `count` most suspicious rows, as rer_result_suspects has them. */
-rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_error *error);
+rer_status rer_result_mark_suspects(uint8_t *marks, const rer_result *result, int64_t count, rer_pool *pool,
+                                    rer_error *error);
 /* All that is known of a row; of one that is not there, that it is invalid. */
 rer_sample rer_sample_of(const rer_result *result, int64_t row);
 

@@ -34,22 +34,21 @@ void rer_units_put(rer_tensors *tensors, const rer_units *units)
     rer_tensors_add(tensors, "units.factor", RER_F64, RER_SHAPE(units->D), units->factor);
 }
 
-rer_units *rer_units_get(rer_tensors *tensors, int64_t D)
+rer_status rer_units_get(rer_units **units, rer_tensors *tensors, int64_t D, rer_error *error)
 {
-    rer_units *units = NULL;
+    rer_units *made = NULL;
+    *units = NULL;
     if (!rer_tensors_has(tensors, "units.mean"))
-        return NULL;
-    if (rer_allocate(&units, 1, sizeof *units, "units of the features", NULL) != RER_OK) {
-        rer_tensors_fail(tensors, "no memory for the units of the features");
-        return NULL;
-    }
-    units->D = D;
-    units->mean = rer_tensors_copy(tensors, "units.mean", RER_F64, RER_SHAPE(D));
-    units->factor = rer_tensors_copy(tensors, "units.factor", RER_F64, RER_SHAPE(D));
-    for (int64_t j = 0; units->mean != NULL && units->factor != NULL && j < D; j++)
-        if (!isfinite(units->mean[j]) || !(units->factor[j] > 0) || isinf(units->factor[j]))
+        return RER_OK;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "units of the features", error));
+    made->D = D;
+    made->mean = rer_tensors_copy(tensors, "units.mean", RER_F64, RER_SHAPE(D));
+    made->factor = rer_tensors_copy(tensors, "units.factor", RER_F64, RER_SHAPE(D));
+    for (int64_t j = 0; made->mean != NULL && made->factor != NULL && j < D; j++)
+        if (!isfinite(made->mean[j]) || !(made->factor[j] > 0) || isinf(made->factor[j]))
             rer_tensors_fail(tensors, "units.mean or units.factor of feature %lld is no usable number", (long long)j);
-    return units;
+    *units = made;
+    return RER_OK;
 }
 
 rer_status rer_units_enter(rer_run *run, const rer_units *units, rer_error *error)

@@ -6,9 +6,9 @@
 
 rer_status rer_units_make(rer_units **units, int64_t D, rer_error *error); /* nothing in it yet */
 void rer_units_free(rer_units *units);
-/* As named arrays, units of D features; a failure to read them stays there. NULL: there are none. */
+/* As named arrays, units of D features, *units NULL: there are none. A failure to read them stays there. */
 void rer_units_put(rer_tensors *tensors, const rer_units *units);
-rer_units *rer_units_get(rer_tensors *tensors, int64_t D);
+rer_status rer_units_get(rer_units **units, rer_tensors *tensors, int64_t D, rer_error *error);
 /* From now on the run's rows are read in these units, which must stay. */
 rer_status rer_units_enter(rer_run *run, const rer_units *units, rer_error *error);
 /* The same run for methods of others, which take rows as they came; it ends with the first. */

@@ -19,13 +19,9 @@ void rer_coarse_bounds(const rer_coarse_rows *coarse, float *most, const int64_t
         rows[i] = (rer_coarse_asking){.q = coarse->asking + asking[i] * coarse->bytes,
                                       .unit = coarse->scale[asking[i]].unit,
                                       .error = coarse->scale[asking[i]].error};
-    for (int64_t at = first; at < first + n; at += RER_COARSE_ROWS) {
-        rer_coarse_pack pack = {.q = coarse->packed + at * coarse->bytes,
-                                .start = coarse->start + at,
-                                .unit = coarse->unit + at,
-                                .error = coarse->error + at};
-        coarse->kernels->bounds(most + at - first, RER_COARSE_CHUNK, rows, &pack, coarse->bytes);
-    }
+    rer_coarse_pack all = {coarse->packed, coarse->start, coarse->unit, coarse->error},
+                    pack = rer_coarse_pack_at(&all, first / RER_COARSE_ROWS, coarse->bytes);
+    rer_bound_products(coarse->kernels, most, RER_COARSE_CHUNK, rows, &pack, n / RER_COARSE_ROWS, coarse->bytes);
 }
 
 typedef struct coarse_job {
@@ -96,7 +92,7 @@ rer_status rer_coarse_make(rer_coarse_rows *coarse, const float *x, int64_t coun
         return RER_OK;
     rer_room rooms[] = {RER_UNSET(coarse->asking, count * coarse->bytes),
                         RER_UNSET(coarse->scale, count),
-                        RER_ROOM(coarse->packed, rows * coarse->bytes),
+                        RER_ROOM(coarse->packed, rows * coarse->bytes + RER_COARSE_BEYOND),
                         RER_ROOM(coarse->start, rows),
                         RER_ROOM(coarse->unit, rows),
                         RER_ROOM(coarse->error, rows)};

@@ -112,14 +112,14 @@ static void offer_rows(const rer_stretch *stretch, int64_t ask, const int32_t *o
     }
 }
 
-/* An asking row with those rows of the item's class, of n from `first` on, that may be near enough: of many first the
- * likeliest, then those that may still be when these are known. */
+/* An asking row with those rows of the item's class, of n from `first` on, that may be near enough, `near` of them: of
+ * many first the likeliest, then those that may still be when these are known. */
 static void compare_row(const rer_stretch *stretch, const rer_near_item *item, int64_t ask, const float *most,
-                        int32_t *at, int64_t first, int64_t n)
+                        int32_t *at, int64_t first, int64_t n, int64_t near)
 {
     const rer_coarse_kernels *kernels = stretch->coarse.kernels;
     int64_t start = stretch->start[item->class], end = stretch->start[item->class + 1];
-    bool many = n >= MANY;
+    bool many = near >= MANY;
     float above = INFINITY, likely = many ? kernels->level(most, n, RER_NEAR_KEPT + 1) : -INFINITY;
     for (int turn = 0; turn < 1 + many; turn++) {
         float bar = rer_coarse_bar(&stretch->coarse, stretch->bar[ask]),
@@ -168,7 +168,7 @@ static void compare_four(const rer_stretch *stretch, const rer_near_item *item, 
 static void compare_group(const rer_stretch *stretch, const rer_near_item *item, int64_t a, const coarse_scratch *parts,
                           int64_t first, int64_t n)
 {
-    int64_t query[RER_COARSE_ROWS], ask[RER_COARSE_ROWS], count = 0, near = 0;
+    int64_t query[RER_COARSE_ROWS], found[RER_COARSE_ROWS], near = 0, next = 0;
     int64_t end = rer_min(a + RER_COARSE_ROWS, item->end);
     for (int64_t i = 0; i < RER_COARSE_ROWS; i++) /* the last ones fill up what is missing */
         query[i] = stretch->asked[rer_min(a + i, item->end - 1)] / stretch->near->slots;
@@ -176,10 +176,8 @@ static void compare_group(const rer_stretch *stretch, const rer_near_item *item,
     for (int64_t i = 0; a + i < end; i++) {
         float bar = rer_coarse_bar(&stretch->coarse, stretch->bar[a + i]), *most = parts->most + i * RER_COARSE_CHUNK;
         bool is_first = !isfinite(bar); /* nothing is known yet: all are looked at, the likeliest first */
-        int64_t found = is_first ? 0 : stretch->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
-        near += found;
-        if (is_first || found > 0)
-            ask[count++] = a + i;
+        found[i] = is_first ? n : stretch->coarse.kernels->between(parts->at, most, bar, INFINITY, n);
+        near += is_first ? 0 : found[i];
     }
     if (2 * near > (end - a) * n) {
         int64_t from = rer_max(first, stretch->start[item->class]),
@@ -188,10 +186,13 @@ static void compare_group(const rer_stretch *stretch, const rer_near_item *item,
             compare_four(stretch, item, a, from, to);
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (i + 1 < count)
-            fetch_place(stretch->near, stretch->asked[ask[i + 1]]);
-        compare_row(stretch, item, ask[i], parts->most + (ask[i] - a) * RER_COARSE_CHUNK, parts->at, first, n);
+    for (int64_t i = 0; a + i < end; i = next) {
+        for (next = i + 1; a + next < end && found[next] == 0;)
+            next++;
+        if (a + next < end)
+            fetch_place(stretch->near, stretch->asked[a + next]);
+        if (found[i] > 0)
+            compare_row(stretch, item, a + i, parts->most + i * RER_COARSE_CHUNK, parts->at, first, n, found[i]);
     }
 }
 

@@ -14,8 +14,7 @@ typedef struct score_pass {
     const rer_run *run;
     bool left_out;
     rer_scores *scores;
-    rer_ratio_sums *sums;             /* of all rows, or NULL */
-    rer_ratio_sums *blocks;           /* [blocks] of each block, or NULL */
+    rer_ratio_sums *blocks;           /* [blocks] of each block */
     rer_output *errors;               /* NULL: not wanted */
     float *log_n;                     /* [C] */
     const rer_score_stretch *stretch; /* whose errors are there, NULL: all are made here */
@@ -241,19 +240,15 @@ static rer_status score_block(void *context, int64_t item, void *memory, rer_err
         pass->stretch != NULL ? take_errors(pass, parts, item, error) : make_errors(pass, parts, item, error);
     for (int64_t i = 0; status == RER_OK && i < parts->block.count; i++)
         status = keep_row(pass, parts, i, error);
+    pass->blocks[item] = parts->sums;
     return status;
 }
 
-static rer_status commit_block(void *context, int64_t item, void *memory, rer_error *error)
+static rer_status write_errors(void *context, int64_t item, void *memory, rer_error *error)
 {
+    (void)item;
     const score_pass *pass = context;
     const score_scratch *parts = memory;
-    if (pass->blocks != NULL)
-        pass->blocks[item] = parts->sums;
-    else
-        rer_ratio_sums_add(pass->sums, &parts->sums);
-    if (pass->errors == NULL)
-        return RER_OK;
     return rer_output_write(pass->errors, parts->columns, parts->block.count * pass->model->C * (int64_t)sizeof(float),
                             error);
 }
@@ -264,6 +259,11 @@ rer_status rer_errors_open(rer_output *errors, const char *path, int32_t C, int6
     int64_t shape[] = {C, N};
     rer_status status = rer_output_open(errors, path, error);
     return status == RER_OK ? rer_output_npy_header(errors, "<f4", true, 2, shape, error) : status;
+}
+
+static int64_t blocks_of(const score_pass *pass)
+{
+    return pass->stretch != NULL ? (pass->stretch->count + RER_BLOCK - 1) / RER_BLOCK : rer_run_blocks(pass->run);
 }
 
 static rer_status run_pass(score_pass *pass, rer_error *error)
@@ -278,28 +278,38 @@ static rer_status run_pass(score_pass *pass, rer_error *error)
         .stage = "scoring",
         .from = pass->left_out ? .5 : 0,
         .to = pass->left_out ? .78 : .97,
-        .items = rer_run_blocks(pass->run),
+        .items = blocks_of(pass),
         .scratch = measure.used,
         .work = score_block,
-        .commit = commit_block,
+        .commit = pass->errors != NULL ? write_errors : NULL,
         .context = pass,
     };
     if (pass->stretch != NULL) {
         job.from = pass->stretch->from;
         job.to = pass->stretch->to;
-        job.items = (pass->stretch->count + RER_BLOCK - 1) / RER_BLOCK;
     }
     status = rer_pool_run(pass->run->pool, &job, error);
     free(pass->log_n);
     return status;
 }
 
+/* Blocks are added in their order when all are there: none waits for its turn. */
+static rer_status sum_pass(score_pass *pass, rer_ratio_sums *sums, rer_error *error)
+{
+    rer_status status = rer_allocate(&pass->blocks, blocks_of(pass), sizeof *pass->blocks, "sums of blocks", error);
+    if (status == RER_OK)
+        status = run_pass(pass, error);
+    for (int64_t i = 0; status == RER_OK && i < blocks_of(pass); i++)
+        rer_ratio_sums_add(sums, &pass->blocks[i]);
+    free(pass->blocks);
+    return status;
+}
+
 rer_status rer_score_here(rer_scores *scores, rer_ratio_sums *sums, const rer_model *model, const rer_run *run,
                           bool left_out, rer_output *errors, rer_error *error)
 {
-    score_pass pass = {
-        .model = model, .run = run, .left_out = left_out, .scores = scores, .sums = sums, .errors = errors};
-    return run_pass(&pass, error);
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .scores = scores, .errors = errors};
+    return sum_pass(&pass, sums, error);
 }
 
 rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const rer_model *model, const rer_run *run,
@@ -312,7 +322,6 @@ rer_status rer_score_blocks(rer_scores *scores, rer_ratio_sums *blocks, const re
 rer_status rer_score_reduced(rer_scores *scores, rer_ratio_sums *sums, const rer_score_stretch *stretch,
                              const rer_model *model, const rer_run *run, bool left_out, rer_error *error)
 {
-    score_pass pass = {
-        .model = model, .run = run, .left_out = left_out, .scores = scores, .sums = sums, .stretch = stretch};
-    return run_pass(&pass, error);
+    score_pass pass = {.model = model, .run = run, .left_out = left_out, .scores = scores, .stretch = stretch};
+    return sum_pass(&pass, sums, error);
 }

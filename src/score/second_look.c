@@ -32,6 +32,7 @@
 
 #include "channel/opinion.h"
 #include "run/passes.h"
+#include "run/row_sums.h"
 #include "stats/order.h"
 
 #include <math.h>
@@ -59,7 +60,8 @@ typedef struct look {
     const rer_model *model;
     const rer_run *run;
     look_extent extent;
-    rer_row_sample rows; /* x only where rows lie elsewhere: here they are read when they are needed */
+    int64_t judged, doubtful; /* rows; of them, those that are worth a look */
+    rer_row_sample rows;      /* x only where rows lie elsewhere: here they are read when they are needed */
     rer_near near;
     double *center;   /* [D] */
     float *share;     /* [C] */
@@ -79,16 +81,9 @@ static bool is_judged(const rer_result *result, int64_t row)
 
 static int64_t rows_that_matter(const look *l)
 {
-    const rer_result *result = l->result;
-    double doubt = log(DOUBT / (1 - DOUBT));
-    int64_t doubtful = 0, judged = 0, least = (int64_t)ceil(SHARE_LEAST * (double)result->N);
-    for (int64_t row = 0; row < result->N; row++)
-        if (is_judged(result, row)) {
-            judged++;
-            doubtful += (double)result->logit[row] > doubt;
-        }
-    int64_t most = (int64_t)fmin(l->extent.affordable, (double)doubtful);
-    return rer_min(judged, rer_max(least, most));
+    int64_t least = (int64_t)ceil(SHARE_LEAST * (double)l->result->N);
+    int64_t most = (int64_t)fmin(l->extent.affordable, (double)l->doubtful);
+    return rer_min(l->judged, rer_max(least, most));
 }
 
 /* How many classes and rows are compared, of `witnesses` rows a class. */
@@ -138,7 +133,7 @@ static rer_status pick_rows(look *l, rer_error *error)
     uint8_t *looked = NULL;
     rer_status status = rer_allocate(&looked, result->N, sizeof *looked, "rows to look at", error);
     if (status == RER_OK)
-        status = rer_result_mark_suspects(looked, result, rows_that_matter(l), error);
+        status = rer_result_mark_suspects(looked, result, rows_that_matter(l), l->run->pool, error);
     if (status == RER_OK) {
         for (int64_t i = 0; i < sampled->count; i++)
             looked[sampled->row[i]] = 1;
@@ -177,6 +172,16 @@ static bool may_go_by_a_rule(const look *l, int64_t row)
            (channel->counts != NULL && channel->counts[(int64_t)given * channel->C + suggested] > 0);
 }
 
+static void see_row(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    const look *l = how;
+    l->doubted[row] = result->logit[row] > 0 && may_go_by_a_rule(l, row);
+    if (is_judged(result, row)) {
+        sums->n[0]++;
+        sums->n[1] += (double)result->logit[row] > log(DOUBT / (1 - DOUBT));
+    }
+}
+
 static rer_status set_witnesses(look *l, rer_error *error)
 {
     const rer_model *model = l->model;
@@ -187,9 +192,11 @@ static rer_status set_witnesses(look *l, rer_error *error)
         return status;
     for (int32_t c = 0; c < model->C; c++)
         l->share[c] = model->n[c] > WITNESSES ? (float)WITNESSES / (float)model->n[c] : 1;
-    for (int64_t row = 0; row < result->N; row++)
-        l->doubted[row] = result->logit[row] > 0 && may_go_by_a_rule(l, row);
-    return RER_OK;
+    rer_row_sums sums;
+    status = rer_sum_rows(&sums, see_row, l, result, "looking again", l->run->pool, error);
+    l->judged = sums.n[0];
+    l->doubtful = sums.n[1];
+    return status;
 }
 
 /* ---- rows, a chunk at a time ------------------------------------------------------------- */
@@ -506,6 +513,12 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
     return status;
 }
 
+static void propose_nothing(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
+{
+    (void)sums, (void)how;
+    result->proposed[row] = -1;
+}
+
 static rer_status score_again(look *l, rer_error *error)
 {
     rer_result *result = l->result;
@@ -523,12 +536,14 @@ static rer_status score_again(look *l, rer_error *error)
                         RER_ROOM(looks->other, count * RER_LIKELY_OTHERS),
                         RER_ROOM(looks->share, count * RER_LIKELY_OTHERS),
                         RER_ROOM(looks->row, count),
-                        RER_ROOM(result->proposed, result->N)};
+                        RER_UNSET(result->proposed, result->N)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
     if (status != RER_OK)
         return status;
-    for (int64_t row = 0; row < result->N; row++)
-        result->proposed[row] = -1;
+    rer_row_sums none;
+    status = rer_sum_rows(&none, propose_nothing, NULL, result, job.stage, l->run->pool, error);
+    if (status != RER_OK)
+        return status;
     memcpy(looks->row, l->rows.row, (size_t)l->rows.count * sizeof(int64_t));
     looks->count = l->rows.count;
     looks->whole = l->near.slots == l->model->C;

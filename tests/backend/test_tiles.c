@@ -122,9 +122,60 @@ static void test_threads(void **state)
     }
 }
 
+#define MOST_PACKS 9
+
+/* Bounds of bytes: the same bits by tiles as by vectors, up to the last pack and not beyond it. */
+static void check_bounds(const rer_coarse_kernels *kernels, int64_t packs, int64_t n)
+{
+    static uint8_t above[RER_COARSE_ROWS * MOST_TERMS];
+    static int8_t q[MOST_PACKS * RER_COARSE_ROWS * MOST_TERMS + RER_COARSE_BEYOND];
+    static float most[RER_COARSE_ROWS * MOST_PACKS * RER_COARSE_ROWS], one[RER_COARSE_ROWS * RER_COARSE_ROWS];
+    int32_t start[MOST_PACKS * RER_COARSE_ROWS];
+    float unit[MOST_PACKS * RER_COARSE_ROWS], error[MOST_PACKS * RER_COARSE_ROWS];
+    rer_coarse_asking asking[RER_COARSE_ROWS];
+    rer_coarse_pack pack = {q, start, unit, error};
+    int64_t stride = MOST_PACKS * RER_COARSE_ROWS;
+    uint64_t seed = (uint64_t)(packs * 1000 + n);
+    for (size_t i = 0; i < sizeof above; i++)
+        above[i] = (uint8_t)(128 + 40 * made_normal(&seed));
+    for (size_t i = 0; i < sizeof q; i++) /* behind the last pack too */
+        q[i] = (int8_t)(30 * made_normal(&seed));
+    for (int64_t i = 0; i < packs * RER_COARSE_ROWS; i++) {
+        start[i] = (int32_t)(1000 * made_normal(&seed));
+        unit[i] = (float)(1 + i) * 1e-3F;
+        error[i] = (float)(1 + i % 7) * 1e-4F;
+    }
+    for (int64_t i = 0; i < RER_COARSE_ROWS; i++)
+        asking[i] = (rer_coarse_asking){above + i * n, (float)(i + 2) * 1e-3F, (float)(i + 1) * 1e-4F};
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++)
+        most[i] = 7;
+    assert_int_equal(rer_tiles_bound(kernels, most, stride, asking, &pack, packs, n), rer_tiles_are_there());
+    rer_bound_products(kernels, most, stride, asking, &pack, packs, n);
+    for (int64_t k = 0; k < packs; k++) {
+        rer_coarse_pack at = rer_coarse_pack_at(&pack, k, n);
+        kernels->bounds(one, RER_COARSE_ROWS, asking, &at, n);
+        for (int64_t i = 0; i < RER_COARSE_ROWS; i++)
+            assert_memory_equal(most + i * stride + k * RER_COARSE_ROWS, one + i * RER_COARSE_ROWS,
+                                RER_COARSE_ROWS * sizeof *one);
+    }
+    for (int64_t i = 0; i < RER_COARSE_ROWS && packs < MOST_PACKS; i++)
+        assert_true(most[i * stride + packs * RER_COARSE_ROWS] == 7);
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    const rer_coarse_kernels *kernels = rer_cpu_kernels()->coarse;
+    static const int64_t bytes[] = {4, 60, 64, 68, 512, 776};
+    for (size_t i = 0; kernels->bounds != NULL && i < sizeof bytes / sizeof *bytes; i++)
+        for (int64_t packs = 1; packs <= MOST_PACKS; packs++)
+            check_bounds(kernels, packs, bytes[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_double), cmocka_unit_test(test_tiles_are_used),
-                                       cmocka_unit_test(test_a_row_alone), cmocka_unit_test(test_threads)};
+                                       cmocka_unit_test(test_a_row_alone), cmocka_unit_test(test_bounds),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,7 +218,7 @@ static void test_double(const left_out_case *one, bool unit)
         rer_centroid centroid = {
             .D = D, .columns = D, .C = (int32_t)C, .mean = mean, .grand = grand, .n = n, .in_double = true};
         expectation e = expect(&m, shrinkages[s], false);
-        if (rer_centroid_set_metric(&centroid, scatter, (double)(labelled - C), shrinkages[s], &error) != RER_OK)
+        if (rer_centroid_set_metric(&centroid, scatter, (double)(labelled - C), shrinkages[s], NULL, &error) != RER_OK)
             fail_msg("%s", error.message);
         check_in_double(&centroid, &e, unit ? "unit rows" : "rows");
         drop_pairs(&centroid);
@@ -313,7 +313,7 @@ static void test_float(const left_out_case *one, bool unit)
                                  .grand = moments.grand,
                                  .n = moments.n,
                                  .in_double = moments.labelled < 4 * m.data.D};
-        if (rer_centroid_set_metric(&centroid, scatter, (double)(moments.labelled - m.data.C), shrinkages[s],
+        if (rer_centroid_set_metric(&centroid, scatter, (double)(moments.labelled - m.data.C), shrinkages[s], NULL,
                                     &test.error) != RER_OK)
             fail_msg("%s", test.error.message);
         check_in_float(&centroid, &normalizer, &test, &e, bar, unit ? "unit rows" : "rows");
@@ -322,7 +322,8 @@ static void test_float(const left_out_case *one, bool unit)
                        unit ? "unit rows, pairs by block" : "rows, pairs by block");
         rer_centroid_clear(&centroid);
         if (rer_centroid_set_rough_metric(&centroid, scatter, (double)(moments.labelled - m.data.C), shrinkages[s],
-                                          &test.error) != RER_OK)
+                                          &test.error) != RER_OK ||
+            rer_centroid_set_pairs(&centroid, 1, NULL, &test.error) != RER_OK)
             fail_msg("%s", test.error.message);
         check_in_float(&centroid, &normalizer, &test, &e, ROUGH_BAR, unit ? "unit rows, rough" : "rows, rough");
         rer_centroid_clear(&centroid);

@@ -50,6 +50,17 @@ void rer_multiply_quickly_f32(float *h, int64_t ldh, const float *t, const float
         rer_multiply_f32(h, ldh, t, u, n, k, D);
 }
 
+void rer_bound_products(const rer_coarse_kernels *kernels, float *most, int64_t stride, const rer_coarse_asking *asking,
+                        const rer_coarse_pack *pack, int64_t packs, int64_t n)
+{
+    if (rer_tiles_bound(kernels, most, stride, asking, pack, packs, n))
+        return;
+    for (int64_t k = 0; k < packs; k++) {
+        rer_coarse_pack at = rer_coarse_pack_at(pack, k, n);
+        kernels->bounds(most + k * RER_COARSE_ROWS, stride, asking, &at, n);
+    }
+}
+
 void rer_multiply_f64(double *h, int64_t ldh, const double *t, const double *u, int64_t n, int64_t k, int64_t D)
 {
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)n, (blasint)k, (blasint)D, 1, t, (blasint)D, u,

@@ -33,12 +33,24 @@ static rer_coarse_scale coarsen(int8_t *restrict q, const float *restrict x, int
     return (rer_coarse_scale){.unit = unit, .error = sqrtf(square) * 1.001F, .sum = sum};
 }
 
+static void bounds_of(float *restrict most, int64_t stride, const int32_t *restrict sums,
+                      const rer_coarse_asking *asking, const rer_coarse_pack *pack)
+{
+    __m512 unit = _mm512_loadu_ps(pack->unit), error = _mm512_loadu_ps(pack->error);
+    for (int i = 0; i < RER_COARSE_ROWS; i++) {
+        __m512 scale = _mm512_mul_ps(unit, _mm512_set1_ps(asking[i].unit)), own = _mm512_set1_ps(asking[i].error);
+        __m512 off = _mm512_add_ps(own, _mm512_fmadd_ps(own, error, error));
+        __m512 sum = _mm512_cvtepi32_ps(_mm512_loadu_si512(sums + i * RER_COARSE_ROWS));
+        _mm512_storeu_ps(most + i * stride, _mm512_fmadd_ps(sum, scale, off));
+    }
+}
+
 /* A pack's vector has four values of each of its rows; the asking rows are 16 accumulators. */
 static void bounds(float *restrict most, int64_t stride, const rer_coarse_asking *asking, const rer_coarse_pack *pack,
                    int64_t n)
 {
     __m512i sum[RER_COARSE_ROWS];
-    __m512 unit = _mm512_loadu_ps(pack->unit), error = _mm512_loadu_ps(pack->error);
+    int32_t sums[RER_COARSE_ROWS * RER_COARSE_ROWS];
     for (int i = 0; i < RER_COARSE_ROWS; i++)
         sum[i] = _mm512_loadu_si512(pack->start);
     for (int64_t j = 0; j < n; j += 4) {
@@ -50,11 +62,9 @@ static void bounds(float *restrict most, int64_t stride, const rer_coarse_asking
             sum[i] = _mm512_dpbusd_epi32(sum[i], _mm512_set1_epi32(four), b);
         }
     }
-    for (int i = 0; i < RER_COARSE_ROWS; i++) {
-        __m512 scale = _mm512_mul_ps(unit, _mm512_set1_ps(asking[i].unit)), own = _mm512_set1_ps(asking[i].error);
-        __m512 off = _mm512_add_ps(own, _mm512_fmadd_ps(own, error, error));
-        _mm512_storeu_ps(most + i * stride, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[i]), scale, off));
-    }
+    for (int i = 0; i < RER_COARSE_ROWS; i++)
+        _mm512_storeu_si512(sums + i * RER_COARSE_ROWS, sum[i]);
+    bounds_of(most, stride, sums, asking, pack);
 }
 
 /* The largest of each lane, of which two accumulators have 32, are numbers of different places. */
@@ -91,7 +101,7 @@ static int64_t between(int32_t *restrict at, const float *restrict most, float f
 }
 
 const rer_coarse_kernels TABLE_NAME(RER_ISA) = {
-    .coarsen = coarsen, .bounds = bounds, .level = level, .between = between};
+    .coarsen = coarsen, .bounds = bounds, .bounds_of = bounds_of, .level = level, .between = between};
 #else
 const rer_coarse_kernels TABLE_NAME(RER_ISA) = {0};
 #endif
