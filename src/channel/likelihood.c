@@ -23,7 +23,8 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
     if (channel->counts != NULL || channel->right == NULL)
         return;
-    channel->uniform = fmax(rer_logistic(share[RER_LOGIT_UNIFORM]), RER_CHANNEL_LEAST_UNIFORM);
+    channel->uniform =
+        RER_CHANNEL_LEAST_UNIFORM + (1 - RER_CHANNEL_LEAST_UNIFORM) * rer_logistic(share[RER_LOGIT_UNIFORM]);
     for (int32_t k = 0; k < channel->C; k++)
         channel->right[k] = (float)(1 - channel->uniform);
 }
@@ -31,8 +32,8 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
 /* The channel's u becomes that of the search. */
 void rer_channel_keep_uniform(rer_channel_search *fit)
 {
-    fit->x[fit->kinds + RER_LOGIT_UNIFORM] =
-        rer_logit(fmin(fmax(fit->channel->uniform, RER_CHANNEL_LEAST_UNIFORM), .99));
+    double above = (fit->channel->uniform - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
+    fit->x[fit->kinds + RER_LOGIT_UNIFORM] = rer_logit(fmin(fmax(above, 1e-9), .99));
 }
 
 rer_channel_evidence rer_channel_evidence_of(const rer_channel_search *fit, int64_t row)
@@ -175,9 +176,9 @@ static void add_priors(rer_channel_search *fit, const double *x)
     }
     if (!fit->pairs)
         share[RER_LOGIT_LIKENESS] = 0;
-    double u = channel->uniform;
+    double u = channel->uniform, above = (u - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
     share[RER_LOGIT_UNIFORM] =
-        channel->counts == NULL ? u * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
+        channel->counts == NULL ? above * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
     fit->value -= (RER_CHANNEL_FEW - 1) * log1p(-u);
     for (int32_t k = 0; k < fit->sample->C; k++) {
         double b = at[RER_SHARES + k];

@@ -192,8 +192,10 @@ static void test_auto(void **state)
     set_fault(FAULT_ERROR, 0, GONE);
     assert_int_equal(analyze(&result, "auto", "rer", &error), RER_OK);
     set_fault(FAULT_NONE, 0, 0);
-    assert_true(result->notes.count > 0);
-    assert_non_null(strstr(result->notes.text[0], "busy or unavailable"));
+    bool said = false;
+    for (int i = 0; i < result->notes.count; i++)
+        said = said || strstr(result->notes.text[i], "busy or unavailable") != NULL;
+    assert_true(said);
     rer_result_free(result);
 }
 

@@ -64,7 +64,7 @@ def assert_alike(got, want):
 
 
 def test_where_it_lies():
-    X, y = clusters(900, 8, planted=20)
+    X, y = clusters(900, 200, planted=20)
     want = rer.analyze(X, y, device="cuda")
     tensor, held = Tensor(X), sys.getrefcount(X)
     r = rer.analyze(tensor, y)
@@ -78,7 +78,7 @@ def test_where_it_lies():
 
 
 def test_copied_in_blocks():
-    X, y = clusters(900, 8, planted=20)
+    X, y = clusters(900, 200, planted=20)
     want, r = rer.analyze(X, y), rer.analyze(Tensor(X), y, device="cpu")
     assert (r.mistakenness == want.mistakenness).all()
     assert any("lie on card 0" in note for note in r.notes)

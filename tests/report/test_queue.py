@@ -152,8 +152,11 @@ class Queue(ReportCase):
             page.keyboard.press("u")
             self.assertEqual(len(self.export(page)), 1)
         page.select_option("#what", "outlier")
-        page.keyboard.press("n")
-        self.assertEqual(page.locator(".decide button").nth(1).get_attribute("data-act"), "none")
+        offered = set()
+        for _ in odd:
+            offered.add(page.locator(".decide button").nth(1).get_attribute("data-act"))
+            page.keyboard.press("n")
+        self.assertIn("none", offered)  # first where no other class is likely
         self.shoot(page, "report-copies", full_page=False)
         self.assert_accessible(page)
 
