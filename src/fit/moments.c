@@ -204,7 +204,7 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
     means_pass pass = {run, normalizer, sums};
     rer_job job = {
         .stage = "reading",
-        .to = .15,
+        .to = run->every > 0 ? 0 : .15, /* a look ahead is no part of the way */
         .items = rer_run_blocks(run),
         .scratch = measure.used,
         .work = sum_block,
