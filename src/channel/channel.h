@@ -49,8 +49,6 @@ typedef struct rer_channel_sample {
  * else from that channel, which knew less. */
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error);
-/* Nats in which a channel explains the labels of the sample that it was fitted to, the names of its flows with them. */
-double rer_channel_nats(const rer_channel *channel, const rer_channel_sample *sample);
 /* Passes over the sampled rows that such a fit takes, more or less: anew or from a channel. */
 double rer_channel_usual_passes(int32_t C, bool anew);
 /* Makes what is derived from counts and totals (a loaded channel). */

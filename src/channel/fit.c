@@ -88,7 +88,8 @@ static rer_status fit_from(rer_channel *channel, start_kind kind, const rer_chan
     return status;
 }
 
-double rer_channel_nats(const rer_channel *channel, const rer_channel_sample *sample)
+/* Nats in which a channel explains the labels, the names of its flows with them. */
+static double nats_of(const rer_channel *channel, const rer_channel_sample *sample)
 {
     int64_t C = channel->C, flows = 0;
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++)
@@ -129,7 +130,7 @@ static rer_status try_directed(rer_channel *made, double weight, const rer_chann
 {
     rer_channel other = {0};
     rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
-    if (status == RER_OK && rer_channel_nats(&other, common->sample) + SAME < rer_channel_nats(made, common->sample)) {
+    if (status == RER_OK && nats_of(&other, common->sample) + SAME < nats_of(made, common->sample)) {
         rer_channel lost = *made;
         *made = other;
         other = lost;

@@ -388,14 +388,15 @@ static rer_status fit_channel(rer_channel *channel, const rer_channel_sample *sa
     return rer_channel_fit(channel, l->model->channel, sample, l->run->kernels, l->run->pool, error);
 }
 
-/* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats. */
+/* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats. (What it takes to name the flows is
+ * left out: both begin with the same ones.) */
 static rer_status hear_all(look *l, const rer_channel_sample *sample, rer_error *error)
 {
     rer_channel heard = {0};
     float *trusted = l->near.trusted;
     l->near.trusted = NULL;
     rer_status status = fit_channel(&heard, sample, l, error);
-    if (status == RER_OK && rer_channel_nats(&heard, sample) < rer_channel_nats(&l->channel, sample)) {
+    if (status == RER_OK && heard.surprise < l->channel.surprise) {
         rer_channel_clear(&l->channel);
         l->channel = heard;
         free(trusted);
