@@ -295,7 +295,8 @@ static void test_every_normalisation(void **state)
 static void test_many_measurements(void **state)
 {
     (void)state;
-    whole all = make_whole(36000, 2, 3, 9);
+    whole all = make_whole(33000, 2, 3, 9);
+    all.blocks_each = 12;
     rer_options options = rer_options_default();
     check_one_cut(&all, &options);
     free_whole(&all);
