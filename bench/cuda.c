@@ -247,15 +247,22 @@ static void say_times(const char *what, const bench *b, const double times[TURNS
            1e-12 * flop / times[1 + TURNS / 2]);
 }
 
-static int bench_neighbors(bench *b)
+/* A card with rows to search among [N], all of them. */
+static uint8_t *open_search(bench *b)
 {
-    double times[TURNS + 1], rows = (double)b->N;
     uint8_t *among = room(b->N, 1);
-    rer_neighbor *list = room(b->N * RER_DEVICE_LISTED, sizeof *list);
     memset(among, 1, (size_t)b->N);
     make_model(b);
     open_device(b, true);
     draw_rows(b);
+    return among;
+}
+
+static int bench_neighbors(bench *b)
+{
+    double times[TURNS + 1], rows = (double)b->N;
+    rer_neighbor *list = room(b->N * RER_DEVICE_LISTED, sizeof *list);
+    uint8_t *among = open_search(b);
     for (int turn = 0; turn <= TURNS; turn++) {
         double start = now();
         find_neighbors(b, among, list);
@@ -270,13 +277,9 @@ static int bench_neighbors(bench *b)
 static int bench_copies(bench *b)
 {
     double times[TURNS + 1], rows = (double)b->N;
-    uint8_t *among = room(b->N, 1);
     int32_t *group = room(b->N, sizeof *group);
     int64_t joined = 0;
-    memset(among, 1, (size_t)b->N);
-    make_model(b);
-    open_device(b, true);
-    draw_rows(b);
+    uint8_t *among = open_search(b);
     for (int turn = 0; turn <= TURNS; turn++) {
         double start = now();
         if (!b->plugin->neighbors_begin(b->device, among))

@@ -6,12 +6,10 @@
 rer_status rer_units_make(rer_units **units, int64_t D, rer_error *error)
 {
     rer_units *made = NULL;
-    rer_status status = rer_allocate(&made, 1, sizeof *made, "units of the features", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&made, 1, sizeof *made, "units of the features", error));
     made->D = D;
     rer_room rooms[] = {RER_ROOM(made->mean, D), RER_ROOM(made->factor, D)};
-    status = rer_allocate_all(rooms, RER_COUNT(rooms), "units of the features", error);
+    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "units of the features", error);
     if (status == RER_OK)
         *units = made;
     else
@@ -54,9 +52,7 @@ rer_status rer_units_get(rer_units **units, rer_tensors *tensors, int64_t D, rer
 rer_status rer_units_enter(rer_run *run, const rer_units *units, rer_error *error)
 {
     rer_dataset *view = NULL;
-    rer_status status = rer_allocate(&view, 1, sizeof *view, "the data set", error);
-    if (status != RER_OK)
-        return status;
+    RER_TRY(rer_allocate(&view, 1, sizeof *view, "the data set", error));
     *view = *run->data;
     view->units = units;
     view->D = units->D + 1;

@@ -3,7 +3,7 @@
  *   2. for each of them the classes in question, its own and the nearest others by their errors;
  *   3. in each of these classes the nearest rows, rows centred and scaled to unit length (near_rows.c); the local
  *      evidence L_k is the mean squared distance to the nearest RER_NEAR whose own label is not doubted;
- *   4. what a unit of it is worth, and the channel, are found anew from the sampled rows (channel/fit.c);
+ *   4. what a unit of it is worth, and the channel, are found anew from the sampled rows (local_evidence.c);
  *   5. the rows that matter are scored again. The others keep what their errors say.
  * A class that was not compared counts as far as the farthest that was.
  *
@@ -11,14 +11,6 @@
  * other. What tells them apart is the rule: a witness is doubted where its label is likelier wrong than right and the
  * channel knows a flow from its nearest class to this label, or the class has too few labels to show one. (Of
  * Fashion-MNIST's first hundred the judge doubts 82, 65 where all that look doubtful are left out.)
- *
- * A rule found from errors alone may be none: where classes are curved or in pieces, their means tell little, and what
- * lies nearer to the wrong mean looks moved. Labels that were moved at random say nothing of each other, so that doubted
- * witnesses do not help to explain labels where the rule is true (aircraft, dtd, flowers102, food10, CIFAR-10 with 10 and
- * 30 % moved to the next class: .0001 to .04 nats a row worse), and do where it is not (KEEL's banana, phoneme, vowel,
- * satimage: .01 to .29 better; banana, a tenth exchanged: AUROC .70 without them, .93 with them). So they are heard where
- * the labels are then explained in fewer nats. Where flows were not looked for the likelihood does not tell: with 8 rows a
- * class of flowers102 it would take all witnesses where 30 % of the labels were moved, AUROC .903, .934 without.
  *
  * 3 rows: of 20 Newsgroups' confirmed mistakes 2, 3, 5 find AUROC .943, .939, .933, of Fashion-MNIST's first hundred 82,
  * 83, 84 are doubted by the judge; dtd with planted mistakes differs by .003 at most.
@@ -33,7 +25,7 @@
 #include "channel/opinion.h"
 #include "run/passes.h"
 #include "run/row_sums.h"
-#include "stats/order.h"
+#include "score/local_evidence.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,7 +38,7 @@
 #define WITNESSES 8192     /* rows of a class that others are compared with, about */
 #define COMPARED 8192      /* rows that a row is compared with, about: */
 #define OTHERS_LEAST 4     /* so many other classes at least, */
-#define OTHERS_MOST 15     /* and at most */
+#define OTHERS_MOST (RER_LOOK_CLASSES - 1)
 
 typedef struct look_extent {
     int32_t others;    /* classes that a row is compared with, beside its own */
@@ -66,9 +58,7 @@ typedef struct look {
     double *center;   /* [D] */
     float *share;     /* [C] */
     uint8_t *doubted; /* [N] */
-    float *local;     /* [sampled, C] */
-    rer_channel channel;
-    float *typical;  /* [C] local evidence of a row of the class, in the median; NaN: unknown */
+    rer_local_worth worth;
     int64_t scratch; /* of a chunk */
 } look;
 
@@ -192,7 +182,7 @@ static rer_status set_witnesses(look *l, rer_error *error)
         return status;
     for (int32_t c = 0; c < model->C; c++)
         l->share[c] = model->n[c] > WITNESSES ? (float)WITNESSES / (float)model->n[c] : 1;
-    rer_row_sums sums;
+    rer_row_sums sums = {0};
     status = rer_sum_rows(&sums, see_row, l, result, "looking again", l->run->pool, error);
     l->judged = sums.n[0];
     l->doubtful = sums.n[1];
@@ -322,114 +312,6 @@ static rer_status question(look *l, rer_error *error)
     return status == RER_OK ? rer_pool_run(l->run->pool, &job, error) : status;
 }
 
-/* ---- 4. what local evidence is worth ------------------------------------------------------ */
-
-/* L of a place, by witnesses that are not doubted or, where there is none or no doubt, by all; NaN where the class has no
- * row but this one. */
-static float local_at(const rer_near *near, int64_t place)
-{
-    const rer_neighbor *all = near->list + place * RER_NEAR_KEPT;
-    const float *trusted = near->trusted != NULL ? near->trusted + place * RER_NEAR : NULL;
-    bool some = trusted != NULL && !isinf(trusted[0]);
-    float sum = 0, n = 0;
-    for (int j = 0; j < RER_NEAR; j++) {
-        float distance = some ? trusted[j] : all[j].distance;
-        if (isinf(distance))
-            break;
-        sum += distance;
-        n++;
-    }
-    return sum / n;
-}
-
-/* local [classes] of one row: classes that were not compared are as far as the farthest that was. */
-static void fill_local(float *local, const rer_near *near, int64_t query, int32_t first, int32_t classes)
-{
-    float value[OTHERS_MOST + 1], farthest = 0;
-    for (int32_t s = 0; s < near->slots; s++) {
-        value[s] = local_at(near, query * near->slots + s);
-        farthest = value[s] > farthest ? value[s] : farthest;
-    }
-    for (int32_t k = 0; k < classes; k++)
-        local[k] = farthest;
-    for (int32_t s = 0; s < near->slots; s++) {
-        int32_t k = near->class[query * near->slots + s] - first;
-        if (k >= 0 && k < classes && !isnan(value[s]))
-            local[k] = value[s];
-    }
-}
-
-/* The median own evidence of each class's sampled rows; `work` [sampled]. */
-static void set_typical(look *l, float *work)
-{
-    const rer_row_sample *sampled = &l->calibration.rows;
-    int32_t C = l->model->C;
-    for (int32_t c = 0; c < C; c++) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < sampled->count; i++)
-            if (sampled->code[i] == c)
-                work[n++] = l->local[i * C + c];
-        rer_sort_floats(work, n);
-        l->typical[c] = n > 0 ? work[n / 2] : NAN;
-    }
-}
-
-static void fill_sampled(look *l)
-{
-    const rer_row_sample *sampled = &l->calibration.rows;
-    int32_t C = l->model->C;
-    for (int64_t i = 0; i < sampled->count; i++)
-        fill_local(l->local + i * C, &l->near, rer_place_of(l->rows.row, l->rows.count, sampled->row[i]), 0, C);
-}
-
-static rer_status fit_channel(rer_channel *channel, const rer_channel_sample *sample, look *l, rer_error *error)
-{
-    fill_sampled(l);
-    return rer_channel_fit(channel, l->model->channel, sample, l->run->kernels, l->run->pool, error);
-}
-
-/* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats. (What it takes to name the flows is
- * left out: both begin with the same ones.) */
-static rer_status hear_all(look *l, const rer_channel_sample *sample, rer_error *error)
-{
-    rer_channel heard = {0};
-    float *trusted = l->near.trusted;
-    l->near.trusted = NULL;
-    rer_status status = fit_channel(&heard, sample, l, error);
-    if (status == RER_OK && heard.surprise < l->channel.surprise) {
-        rer_channel_clear(&l->channel);
-        l->channel = heard;
-        free(trusted);
-        return RER_OK;
-    }
-    rer_channel_clear(&heard);
-    l->near.trusted = trusted;
-    fill_sampled(l);
-    return status;
-}
-
-static rer_status weigh(look *l, rer_error *error)
-{
-    const rer_row_sample *sampled = &l->calibration.rows;
-    int32_t C = l->model->C;
-    bool by_rules = l->model->channel->counts != NULL && memchr(l->doubted, 1, (size_t)l->result->N) != NULL;
-    float *work = NULL;
-    rer_room rooms[] = {RER_ROOM(work, sampled->count), RER_ROOM(l->typical, C),
-                        RER_ROOM(l->local, sampled->count * C)};
-    rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "evidence", error);
-    rer_channel_sample sample = rer_calibration_sample(&l->calibration, l->local, C);
-    sample.from = .95;
-    sample.to = .96;
-    if (status == RER_OK)
-        status = fit_channel(&l->channel, &sample, l, error);
-    if (status == RER_OK && by_rules)
-        status = hear_all(l, &sample, error);
-    if (status == RER_OK)
-        set_typical(l, work);
-    free(work);
-    return status;
-}
-
 /* ---- 5. the rows again ------------------------------------------------------------------- */
 
 /* The nearest rows of all classes that were compared. */
@@ -451,7 +333,7 @@ static float nearness_of(const look *l, int64_t query, int32_t suggested)
     const rer_near *near = &l->near;
     for (int32_t s = 0; s < near->slots; s++)
         if (near->class[query * near->slots + s] == suggested)
-            return local_at(near, query * near->slots + s) / l->typical[suggested];
+            return rer_local_at(near, query * near->slots + s) / l->worth.typical[suggested];
     return NAN;
 }
 
@@ -494,21 +376,23 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
             }
             if (parts.opinion != NULL)
                 status = rer_opinion_rows(parts.opinion, run->data, row, 1, l->calibration.log_n, parts.reading, error);
-            fill_local(parts.local, &l->near, first + i, k, classes);
+            rer_local_fill(parts.local, &l->near, first + i, k, classes);
             if (status != RER_OK)
                 break;
             const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = parts.tile + i * classes,
                                                       [RER_LOCAL] = parts.local,
                                                       [RER_OPINION] = parts.opinion != NULL ? parts.opinion + k : NULL};
             float top =
-                rer_channel_take(&state[i], &l->channel, value, k, classes, block.code[i], parts.z, run->kernels);
-            rer_channel_keep_others(&parts.others[i], &state[i], &l->channel, parts.z, top, k, classes, block.code[i]);
+                rer_channel_take(&state[i], &l->worth.channel, value, k, classes, block.code[i], parts.z, run->kernels);
+            rer_channel_keep_others(&parts.others[i], &state[i], &l->worth.channel, parts.z, top, k, classes,
+                                    block.code[i]);
             if (k + classes < C)
                 continue;
-            result->logit[row] = (float)rer_channel_wrong(&state[i], &l->channel, block.code[i]);
-            keep_reasons(l, first + i,
-                         rer_channel_suggest(&state[i], &l->channel, classes == C ? parts.z : NULL, block.code[i]),
-                         &parts.others[i]);
+            result->logit[row] = (float)rer_channel_wrong(&state[i], &l->worth.channel, block.code[i]);
+            keep_reasons(
+                l, first + i,
+                rer_channel_suggest(&state[i], &l->worth.channel, classes == C ? parts.z : NULL, block.code[i]),
+                &parts.others[i]);
         }
     }
     return status;
@@ -589,18 +473,15 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
         status = rer_near_search(&l.near, &witnesses, run, error);
     free(l.near.x);
     l.near.x = NULL;
+    bool by_rules = l.doubted != NULL && model->channel->counts != NULL && memchr(l.doubted, 1, (size_t)run->N) != NULL;
     if (status == RER_OK)
-        status = weigh(&l, error);
+        status = rer_local_weigh(&l.worth, &l.near, l.rows.row, by_rules, &l.calibration, model, run, error);
     if (status == RER_OK)
         status = score_again(&l, error);
     rer_row_sample_free(&l.rows);
     rer_calibration_free(&l.calibration);
     rer_near_free(&l.near);
-    rer_channel_clear(&l.channel);
-    free(l.center);
-    free(l.share);
-    free(l.doubted);
-    free(l.local);
-    free(l.typical);
+    rer_local_worth_free(&l.worth);
+    RER_FREE_ALL(l.center, l.share, l.doubted);
     return status;
 }

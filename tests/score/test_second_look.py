@@ -33,12 +33,12 @@ def make_data(N, D, C, seed, share, step):
     return X.astype("f4"), np.where(moved, (true + step(random, N)) % C, true)
 
 
-def analyze(X, y):
+def analyze(X, y, shrinkage=".2"):
     """Squared errors [N, C] and mistakenness [N]."""
     with tempfile.TemporaryDirectory(prefix="rer-look-") as folder:
         np.save(os.path.join(folder, "X.npy"), X)
         np.save(os.path.join(folder, "y.npy"), y)
-        subprocess.run([COMMAND, "analyze", "X.npy", "y.npy", "--shrinkage", ".2", "--errors", "E.npy", "--out", "out",
+        subprocess.run([COMMAND, "analyze", "X.npy", "y.npy", "--shrinkage", shrinkage, "--errors", "E.npy", "--out", "out",
                         "--quiet"], cwd=folder, check=True, timeout=1800)
         with open(os.path.join(folder, "out", "samples.csv"), newline="", encoding="utf-8") as file:
             wrong = np.array([float(row["mistakenness"]) for row in csv.DictReader(file)])
@@ -95,6 +95,27 @@ class SecondLook(unittest.TestCase):
         apart, doubted = self.check(240, 10, 16, 5, .15, lambda random, N: random.integers(1, 16, N))
         self.assertGreater(doubted, 5)
         self.assertGreater(apart, .01, "doubting nobody is seen")
+
+    def test_a_rule_that_is_none(self):
+        """Of classes in pieces the means tell little, and what lies nearer to the wrong one looks moved."""
+        random = np.random.default_rng(1)
+        piece = random.choice(4, 3000, p=(.3, .3, .25, .15))
+        X = np.stack([piece * 2.5 + .5 * random.normal(size=3000), .5 * random.normal(size=3000)], 1)
+        moved = random.random(3000) < .1
+        _, wrong = analyze(X.astype("f4"), (piece + moved) % 2)
+        self.assertGreater(np.mean(wrong[moved] > .5), .9)
+        self.assertLess(np.mean(wrong[~moved] > .5), .05)
+
+    def test_a_millionth_changes_nothing(self):
+        """The search ends where it should, not by chance, where u meets its least."""
+        for D, apart, C in ((20, .8, 6), (70, .4, 10)):
+            random = np.random.default_rng(1)
+            y = np.arange(2000) % C
+            X = ((random.normal(size=(C, D)) * apart)[y] + random.normal(size=(2000, D))) * np.geomspace(1, .1, D)
+            random.random(2000)
+            turns = [(X * (1 + 1e-6 * turn * random.normal(size=X.shape))).astype("f4") for turn in range(4)]
+            expected = [analyze(turn, y, "auto")[1].sum() for turn in turns]
+            self.assertLess(np.ptp(expected), .015 * np.mean(expected))
 
     def test_more_classes_than_are_compared(self):
         self.check(900, 20, 20, 4, .15, lambda random, N: random.integers(1, 20, N))
