@@ -166,13 +166,14 @@ static void add_priors(rer_channel_search *fit, const double *x)
         fit->value += log1p(from * from);
     }
     double lambda = rer_logistic(at[RER_LOGIT_LAMBDA]),
-           few[] = {rer_logistic(at[RER_LOGIT_BLUR]), rer_logistic(at[RER_LOGIT_LIKENESS])};
+           shares[] = {channel->blur, rer_logistic(at[RER_LOGIT_LIKENESS])};
+    static const double few[] = {RER_CHANNEL_FEW_BLUR, RER_CHANNEL_FEW};
     share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
     fit->value -= log(fmax(lambda, 1e-300)) + log(fmax(1 - lambda, 1e-300));
     for (int j = 0; j < 2; j++) {
-        double p = few[j], *slope = &share[RER_LOGIT_BLUR + j];
-        *slope = *slope * p * (1 - p) - (1 - p) + RER_CHANNEL_FEW * p;
-        fit->value -= log(fmax(p, 1e-300)) + RER_CHANNEL_FEW * log(fmax(1 - p, 1e-300));
+        double p = shares[j], *slope = &share[RER_LOGIT_BLUR + j];
+        *slope = *slope * p * (1 - p) - (1 - p) + few[j] * p;
+        fit->value -= log(fmax(p, 1e-300)) + few[j] * log(fmax(1 - p, 1e-300));
     }
     if (!fit->pairs)
         share[RER_LOGIT_LIKENESS] = 0;
@@ -216,10 +217,17 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     return RER_OK;
 }
 
+/* Where t and lambda bend the slope fast a step of L-BFGS may lead far beyond, and none that is tried instead leads down;
+ * anew, with nothing remembered, one does. (flowers102 and CIFAR-10 with 30 % of the labels moved: 32 and 12 nats.) */
 rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *error)
 {
-    rer_problem problem = {.n = rer_channel_variables(fit), .x = fit->x};
-    rer_status status = rer_minimize(&problem, 1, steps, evaluate, fit, error);
+    rer_problem problem = {.n = rer_channel_variables(fit), .x = fit->x, .value = INFINITY};
+    rer_status status = RER_OK;
+    double before, enough = FLAT * (double)fit->sample->rows;
+    do {
+        before = problem.value;
+        status = rer_minimize(&problem, 1, steps, evaluate, fit, error);
+    } while (status == RER_OK && problem.stuck && before - problem.value > enough);
     if (status == RER_OK)
         rer_channel_place(fit, fit->x);
     fit->channel->surprise = problem.value;

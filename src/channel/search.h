@@ -10,7 +10,8 @@
 #define RER_CHANNEL_ITEM 128 /* rows of an item of work */
 #define RER_CHANNEL_MOST_LAMBDA .5
 #define RER_CHANNEL_LEAST_UNIFORM 1e-5
-#define RER_CHANNEL_FEW 10.0     /* e, v, u ~ Beta(1, FEW) */
+#define RER_CHANNEL_FEW 10.0     /* v, u ~ Beta(1, FEW); */
+#define RER_CHANNEL_FEW_BLUR 6.0 /* e ~ Beta(1, FEW_BLUR), see fit.c */
 #define RER_CHANNEL_FLOW_STEPS 4 /* of expectation-maximisation, each round */
 
 enum { RER_LOGIT_LAMBDA, RER_LOGIT_BLUR, RER_LOGIT_LIKENESS, RER_LOGIT_UNIFORM, RER_SHARES };

@@ -16,6 +16,7 @@ typedef struct seat {
     lockstep *table;
     rer_problem *problem;
     pthread_t thread;
+    double value; /* at the last place that was accepted */
     int outcome;
     bool asking;
 } seat;
@@ -33,7 +34,6 @@ static double ask(void *instance, const double *x, double *gradient, const int n
 {
     seat *own = instance;
     lockstep *table = own->table;
-    (void)step;
     (void)pthread_mutex_lock(&table->mutex);
     own->problem->at = x;
     own->problem->gradient = gradient;
@@ -45,6 +45,8 @@ static double ask(void *instance, const double *x, double *gradient, const int n
     /* A converged problem ends here, even where rounding makes the objective look a little larger than
      * before: a gradient of 0 and the lowest of values end any search for a better step. */
     bool ends = table->stopped || own->problem->converged;
+    if (step == 0)
+        own->value = own->problem->value;
     (void)pthread_mutex_unlock(&table->mutex);
     for (int64_t i = ends ? 0 : own->problem->n; i < n; i++)
         gradient[i] = 0;
@@ -55,9 +57,10 @@ static double ask(void *instance, const double *x, double *gradient, const int n
 static int check(void *instance, const double *x, const double *gradient, const double value, const double x_norm,
                  const double gradient_norm, const double step, int n, int iteration, int evaluations)
 {
-    const seat *own = instance;
-    (void)x, (void)gradient, (void)value, (void)x_norm, (void)gradient_norm, (void)step, (void)n, (void)iteration;
+    seat *own = instance;
+    (void)x, (void)gradient, (void)x_norm, (void)gradient_norm, (void)step, (void)n, (void)iteration;
     (void)evaluations;
+    own->value = value;
     return own->problem->converged || own->table->stopped ? LBFGS_STOP : 0;
 }
 
@@ -74,6 +77,9 @@ static void *run_seat(void *argument)
     settings.max_iterations = table->iterations;
     settings.max_linesearch = LINE_SEARCH_MOST;
     own->outcome = lbfgs((int)rer_problem_size(problem->n), problem->x, &value, ask, check, own, &settings);
+    problem->stuck = own->outcome < 0 && own->outcome != LBFGSERR_MAXIMUMITERATION;
+    if (problem->stuck)
+        problem->value = own->value; /* it has gone back there */
     (void)pthread_mutex_lock(&table->mutex);
     table->running--;
     (void)pthread_cond_signal(&table->asked);
@@ -112,7 +118,7 @@ static rer_status answer(lockstep *table, int32_t count, rer_problem **wanted, r
     return status;
 }
 
-/* A failed line search is no failure: rounding allows no better place. */
+/* A failed line search is no failure: often rounding allows no better place. */
 static rer_status judge_outcome(const seat *own, rer_error *error)
 {
     if (own->outcome == LBFGSERR_OUTOFMEMORY)

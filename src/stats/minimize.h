@@ -8,8 +8,9 @@ typedef struct rer_problem {
     int32_t index;     /* the caller's name for it */
     int64_t n;         /* variables */
     double *x;         /* [rer_problem_size(n)] where to start, then where it ended */
-    double value;      /* of the objective, last evaluated */
+    double value;      /* of the objective where it ended */
     int32_t evaluated; /* how often */
+    bool stuck;        /* it ended where no step led down: rounding, or a slope that bends too fast for its memory */
     /* What an evaluation is given and what it fills in (value too): */
     const double *at; /* [n] */
     double *gradient; /* [n] */
