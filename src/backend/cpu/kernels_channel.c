@@ -4,6 +4,8 @@
 #include "backend/cpu/exp.h"
 #include "backend/cpu/search.h"
 
+#include <float.h>
+
 #define TABLE_NAME_OF(isa) rer_channel_kernels_##isa
 #define TABLE_NAME(isa) TABLE_NAME_OF(isa)
 
@@ -62,11 +64,14 @@ static void sums(rer_channel_sums *sums, float *restrict z, const float *restric
 
 static double odds(const float *restrict e, double total, int32_t best, int64_t n)
 {
-    float all = (float)total;
+    float all = (float)total,
+          least = 2 * FLT_MIN * all; /* below it quotients are no normal floats: slow, and nothing */
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t k = 0; k < n; k++)
-        sum += (double)(e[k] / (all - (e[k] < .75f * all ? e[k] : 0)));
+    for (int64_t k = 0; k < n; k++) {
+        float counts = e[k] > least ? e[k] : 0;
+        sum += (double)(counts / (all - (e[k] < .75f * all ? e[k] : 0)));
+    }
     double counted = (double)(e[best] / (all - (e[best] < .75f * all ? e[best] : 0)));
     return sum - counted;
 }
