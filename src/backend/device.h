@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 #include "core/neighbor.h"
 
-#define RER_DEVICE_INTERFACE 5             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 6             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_BLOCK 1024
@@ -148,6 +148,8 @@ typedef struct rer_device_plugin {
     bool (*fetch)(void *out, int32_t card, const void *from, int64_t bytes, char message[RER_DEVICE_MESSAGE]);
     bool (*fetch_rows)(float *out, int32_t card, const float *from, int64_t D, const int64_t *row, int64_t count,
                        char message[RER_DEVICE_MESSAGE]);
+    /* Starts the driver for a card, in any thread, so that `open` finds it started; what fails is said there. */
+    void (*wake)(int32_t card);
     /* NULL, and why in `message`, where there is none. */
     void *(*open)(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE]);
     void (*close)(void *device);

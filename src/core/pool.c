@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "core/pool.h"
 
-#include <pthread.h>
+#include "core/thread.h"
+
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define THREADS_MAX 256
@@ -235,20 +235,15 @@ static int count_threads(int32_t asked)
     return (int)rer_max(1, rer_min(asked > 0 ? asked : count_cores(), THREADS_MAX));
 }
 
-/* Starts threads with all signals blocked, so that handlers run in the caller's threads alone.
- * Where one cannot be started the others do its work: slower, not wrong. */
+/* Where one cannot be started the others do its work: slower, not wrong. */
 static void start_threads(rer_pool *pool, int count)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     for (pool->threads = 1; pool->threads < count; pool->threads++) {
         worker *next = &pool->workers[pool->threads];
         *next = (worker){.pool = pool, .index = pool->threads};
-        if (pthread_create(&next->thread, NULL, run_worker, next) != 0)
+        if (!rer_thread_start(&next->thread, run_worker, next))
             break;
     }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 rer_status rer_pool_open(rer_pool **pool, const rer_pool_settings *settings, rer_error *error)

@@ -15,6 +15,7 @@ typedef struct means_pass {
     const rer_run *run;
     const rer_normalizer *normalizer;
     rer_class_sums *sums;
+    int64_t first, every; /* blocks that are summed: first, first + every, ... */
 } means_pass;
 
 /* The sums of one block, made by a worker in its scratch. */
@@ -127,9 +128,7 @@ static rer_status sum_block(void *context, int64_t item, void *memory, rer_error
     block_sums *sums = memory;
     *sums = lay_out_sums(run, &scratch);
     const rer_block *block = &sums->block;
-    if (run->every > 1 && (run->first_row / RER_BLOCK + item) % run->every != 0)
-        return RER_OK;
-    RER_TRY(rer_block_read(&sums->block, run, pass->normalizer, item, error));
+    RER_TRY(rer_block_read(&sums->block, run, pass->normalizer, pass->first + item * pass->every, error));
     memset(sums->square, 0, (size_t)D * sizeof(double));
     int64_t count = order_by_class(sums->places, block);
     for (int64_t p = 0; p < count; p++)
@@ -201,11 +200,12 @@ rer_status rer_class_sums_add(rer_class_sums *sums, const rer_normalizer *normal
 {
     rer_scratch measure = RER_MEASURE;
     (void)lay_out_sums(run, &measure);
-    means_pass pass = {run, normalizer, sums};
+    int64_t every = rer_max(1, run->every), before = run->first_row / RER_BLOCK;
+    means_pass pass = {run, normalizer, sums, .every = every, .first = (every - before % every) % every};
     rer_job job = {
         .stage = "reading",
         .to = run->every > 0 ? 0 : .15, /* a look ahead is no part of the way */
-        .items = rer_run_blocks(run),
+        .items = rer_max(0, rer_run_blocks(run) - pass.first + every - 1) / every,
         .scratch = measure.used,
         .work = sum_block,
         .add = add_to_sums,

@@ -3,9 +3,9 @@
  * the vector work of L-BFGS between two evaluations. */
 #include "stats/minimize.h"
 
+#include "core/thread.h"
+
 #include <lbfgs.h>
-#include <pthread.h>
-#include <signal.h>
 
 #define REMEMBERED 10 /* pairs of steps and changes of the gradient */
 #define LINE_SEARCH_MOST 10
@@ -130,24 +130,19 @@ static rer_status judge_outcome(const seat *own, rer_error *error)
     return RER_OK;
 }
 
-/* Threads are started with all signals blocked: handlers run in the caller's threads alone. */
 static int32_t start_seats(lockstep *table, rer_problem *problems, int32_t count)
 {
-    sigset_t all, before;
     int32_t started = 0;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     (void)pthread_mutex_lock(&table->mutex);
     for (; started < count; started++) {
         seat *next = &table->seats[started];
         *next = (seat){.table = table, .problem = &problems[started]};
-        if (pthread_create(&next->thread, NULL, run_seat, next) != 0)
+        if (!rer_thread_start(&next->thread, run_seat, next))
             break;
     }
     table->running = started;
     table->stopped = started < count;
     (void)pthread_mutex_unlock(&table->mutex);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 

@@ -5,6 +5,7 @@
 #include <rer.h>
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,19 @@ static bool is_asked(const char *what)
 {
     const char *asked = getenv("RER_PLAIN_DEVICE");
     return asked != NULL && strcmp(asked, what) == 0;
+}
+
+static atomic_int woken;
+
+static void wake_plain(int32_t card)
+{
+    (void)card;
+    (void)atomic_fetch_add(&woken, 1);
+}
+
+int plain_times_woken(void)
+{
+    return atomic_load(&woken);
 }
 
 static void *open_plain(rer_device_shape *shape, char message[RER_DEVICE_MESSAGE])
@@ -489,6 +503,7 @@ const rer_device_plugin *rer_device_load(void)
         .card_of = card_of,
         .fetch = fetch,
         .fetch_rows = fetch_rows,
+        .wake = wake_plain,
         .open = open_plain,
         .close = close_plain,
         .name = name_of,

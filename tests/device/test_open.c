@@ -1,9 +1,11 @@
 /* --device where there is no plug-in, one of another version, none that is a plug-in, no card, and a card that fails on
  * the way: cuda is an error that says why, auto takes the CPU, says so once, and gives the CPU's own bits. */
 #include "made_data.h"
+#include "plain_plugin.h"
 
 #include "run/result.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -95,12 +97,21 @@ static void test_a_card(void **state)
 {
     (void)state;
     rer_result *result = NULL;
+    plain_count *times_woken = NULL;
+    void *library = dlopen(PLAIN_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(library);
+    void *symbol = dlsym(library, "plain_times_woken");
+    memcpy(&times_woken, &symbol, sizeof symbol);
+    assert_non_null(times_woken);
     assert_int_equal(setenv("RER_CUDA_PLUGIN", PLAIN_PLUGIN, 1), 0);
     for (int i = 0; i < 2; i++) {
+        int before = times_woken();
         assert_int_equal(analyze(&result, i == 0 ? "cuda" : "auto", "device-memory", i == 0 ? "0" : "1", NULL), RER_OK);
+        assert_int_equal(times_woken(), before + 1);
         assert_int_equal(notes_with(result, "card"), 0);
         rer_result_free(result);
     }
+    assert_int_equal(dlclose(library), 0);
 }
 
 /* On its way the card is no matter of choice any more: auto fails as well. */

@@ -172,6 +172,14 @@ static bool is_first_process(char message[RER_DEVICE_MESSAGE])
     return true;
 }
 
+static void wake_card(int32_t card)
+{
+    char unsaid[RER_DEVICE_MESSAGE];
+    if (is_first_process(unsaid) && cudaSetDevice(card) == cudaSuccess)
+        (void)cudaFree(NULL); /* any call that needs the card's context makes it */
+    (void)cudaGetLastError();
+}
+
 static bool find_card(Card *card, char message[RER_DEVICE_MESSAGE])
 {
     int count = 0;
@@ -499,6 +507,7 @@ static const rer_device_plugin plugin = {
     card_of,
     fetch,
     fetch_rows,
+    wake_card,
     open_card,
     close_card,
     name_of,
