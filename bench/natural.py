@@ -126,19 +126,19 @@ def run_all(command, data, out, only):
         (out / "cut.json").write_text(json.dumps(cells, indent=1))
 
 
-def cut_cells(command, data):
+def cut_cells(command, data, names=CUT, kinds=PLANTED, rates=RATES):
     """AUROC of planted mistakes where classes have few rows: mistakenness, chi, and chi of plain class means."""
     cells = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for name in CUT:
+        for name in names:
             X, y = (np.load(data / ("%s_%s.npy" % (STEMS[name], which))) for which in "Xy")
             keep = np.sort(np.concatenate([np.flatnonzero(y == label)[:CUT_ROWS] for label in np.unique(y)]))
             files = [folder / "X.npy", folder / "y.npy", folder / "noisy.npy"]
             np.save(files[0], X[keep])
             np.save(files[1], y[keep])
-            for kind in PLANTED:
-                for rate in RATES:
+            for kind in kinds:
+                for rate in rates:
                     scores = []
                     for seed in SEEDS:
                         features = ["--features", files[0]] if kind == "confidence" else []

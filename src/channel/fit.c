@@ -1,6 +1,8 @@
 /* The channel that makes the labels of sampled rows most likely, in steps:
- *   1. start with few mistakes of every kind, or with labels that go one way between classes, found at a sharp
- *      posterior; all of these are tried, since one does not lead to the other;
+ *   1. start with few mistakes of every kind, with labels that go one way between classes, found at a sharp
+ *      posterior, or with what less evidence has shown and, where that calls most labels wrong, once more with few
+ *      mistakes; all of these are tried, since one does not lead to the other. (Of 800 drawn labels of 100 classes, 30 %
+ *      moved, 77 % would be called wrong, 740 nats above the end that such a start leads to);
  *   2. t, lambda, e, v and beta by L-BFGS, the rates A as they are;
  *   3. the rates by expectation-maximisation, the others as they are; flows from class to class that are not worth
  *      what it takes to name them are given up;
@@ -122,18 +124,25 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
 }
 
 /* Made data of 2 to 300 classes took 126 to 194 from three starts, others 60 to 290 from two; 18 where classes are many;
- * from a channel that knew less, 2 to 70. */
+ * from a channel that knew less, 2 to 106. */
 double rer_channel_usual_passes(int32_t C, bool anew)
 {
     double most = anew ? 150 : 30;
     return fmax(18, most * fmin(1, 167. / C));
 }
 
-/* The end that a start with labels that go one way leads to, where it explains them in fewer nats. */
-static rer_status try_directed(rer_channel *made, double weight, const rer_channel_search *common, rer_error *error)
+/* The evidence that it was found from told little: it is no place to start from. */
+static bool calls_most_wrong(const rer_channel *channel)
+{
+    return (1 - channel->blur) * (1 - channel->likeness) * (1 - channel->uniform) < .5;
+}
+
+/* The end that another start leads to, where it explains the labels in fewer nats. */
+static rer_status try_start(rer_channel *made, start_kind kind, double weight, const rer_channel_search *common,
+                            rer_error *error)
 {
     rer_channel other = {0};
-    rer_status status = fit_from(&other, DIRECTED, NULL, weight, common, error);
+    rer_status status = fit_from(&other, kind, NULL, weight, common, error);
     if (status == RER_OK && nats_of(&other, common->sample) + SAME < nats_of(made, common->sample)) {
         rer_channel lost = *made;
         *made = other;
@@ -159,15 +168,15 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)
         if (sample->value[j] != NULL)
             common.kind[common.kinds++] = j;
-    rer_status status = start == NULL ? rer_channel_sharp_weights(&usual, &sharpest, sample, error) : RER_OK;
-    if (status == RER_OK)
-        status = fit_from(&made, start != NULL ? FROM : EVEN, start, usual, &common, error);
-    if (status == RER_OK && directed)
-        status = try_directed(&made, usual, &common, error);
-    if (status == RER_OK && directed && sharpest > usual)
-        status = try_directed(&made, sharpest, &common, error);
-    if (status == RER_OK)
-        status = set_edges(&made, sample, error);
+    rer_status status = rer_channel_sharp_weights(&usual, &sharpest, sample, error);
+    RER_THEN(status, fit_from(&made, start != NULL ? FROM : EVEN, start, usual, &common, error));
+    if (start != NULL && calls_most_wrong(start))
+        RER_THEN(status, try_start(&made, EVEN, usual, &common, error));
+    if (directed)
+        RER_THEN(status, try_start(&made, DIRECTED, usual, &common, error));
+    if (directed && sharpest > usual)
+        RER_THEN(status, try_start(&made, DIRECTED, sharpest, &common, error));
+    RER_THEN(status, set_edges(&made, sample, error));
     if (status != RER_OK) {
         rer_channel_clear(&made);
         return status;

@@ -166,6 +166,22 @@ class AgainstScipy(unittest.TestCase):
         got = self.check(E, truth.draw(E, log_n, random)[1], log_n)
         self.assertLess(np.abs(np.log(got.channel.t / truth.t)).max(), .3)
 
+    def test_steps_that_lead_far_beyond(self):
+        """Sets drawn at random of which a search ended 6 to 740 nats too high: where a step leads nowhere it must begin
+        anew, and not only from what little evidence has shown."""
+        for seed in (8, 18, 21):
+            random = np.random.default_rng(seed)
+            C, N, D = (int(random.choice(of)) for of in ((5, 10, 30, 100), (800, 1500), (4, 16, 64)))
+            means, near = random.choice((.7, 1, 1.5, 2.5)) * random.normal(size=(C, D)), np.arange(N) % C
+            d2 = ((means[near] + random.normal(size=(N, D)))[:, None] - means) ** 2
+            d2 = d2.sum(2)
+            local = (d2 + random.choice((.1, .5, 1)) * D * random.random((N, C))) / (2 * D) / random.choice((1, 5))
+            errors = d2 * random.choice((.3, 1)) + random.choice((0, 1, 3)) * random.normal(size=(N, C)) * 3
+            moved = random.random(N) < .3
+            y = near.copy()
+            y[moved] = random.integers(0, C, moved.sum())
+            self.check([np.maximum(e, 0).astype("f4") for e in (errors, local)], y, np.log(np.full(C, N / C)), worse=1)
+
     def test_threads(self):
         E, log_n, random = draw_evidence(3000, 8, 10)
         y = Channel(.4, .25, .1, .05, .05, np.zeros(8), {(1, 2): .3}).draw(E, log_n, random)[1]
@@ -210,7 +226,7 @@ class Recovery(unittest.TestCase):
         self.check(Channel(.4, .3, .2, .03, .03, np.zeros(6)), 20000, 6, 1, {"t": .1, "e": .4, "lambda": .6})
 
     def test_likeness(self):
-        self.check(Channel(.4, .25, .01, .2, .01, np.zeros(6)), 8000, 6, 2, {"t": .1, "v": .2})
+        self.check(Channel(.4, .25, .01, .2, .01, np.zeros(6)), 20000, 6, 2, {"t": .1, "v": .2})
 
     def test_uniform(self):
         self.check(Channel(.6, .25, .01, .01, .2, .2 * np.arange(-3, 4)), 8000, 7, 3, {"t": .1})  # labels read so blurred that all classes look alike are as good as u

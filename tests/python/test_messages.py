@@ -111,7 +111,7 @@ def test_printed_result_has_the_range():
     assert f"{100 * low:.1f} to {100 * high:.1f} %" in repr(r).splitlines()[1]
     assert f"{round(high * 2000):,}" in repr(r).splitlines()[1] and f"about {round(r.noise_rate * 2000):,}" in repr(r)
     y = np.arange(400) % 4
-    for apart, words in ((9, "About 1 label looks wrong"), (4.5, "At least 1 label is wrong, perhaps up to ")):
+    for apart, words in ((9, "About 1 label looks wrong"), (3.5, "At least 1 label is wrong, perhaps up to ")):
         r = rer.analyze(apart * np.eye(4, 8)[y] + np.random.default_rng(3).normal(size=(400, 8)),
                         np.where(np.arange(400) == 0, 1, y))
         assert words in repr(r), repr(r)

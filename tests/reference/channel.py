@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-FEW, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 1e-5, .01, 4, 5000
+FEW, FEW_BLUR, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 6, 1e-5, .01, 4, 5000
 
 
 def softmax(z):
@@ -123,7 +123,7 @@ class Problem:
         for at, (k, seen) in enumerate(self.flows):
             gain = (clear * p[:, k])[y == seen].sum() - (0 if held[k] else (clear * p[:, k])[y == k].sum())
             out[j + 4 + C + at] = c.flows[k, seen] * gain
-        # priors: beta ~ N(0, 1), e and v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; u ~ Beta(1, 10);
+        # priors: beta ~ N(0, 1), e ~ Beta(1, 6), v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; u ~ Beta(1, 10);
         # 2 log 2t ~ Cauchy(0, 1) of squared errors alone
         two = 2 * c.lam
         prior = np.log(two) + np.log1p(-two) - (c.beta ** 2).sum() / 2
@@ -132,9 +132,9 @@ class Problem:
             prior -= np.log1p(away ** 2)
             out[0] -= 4 * away / (1 + away ** 2)
         out[j] += 1 - 2 * two
-        for at, share in ((j + 1, c.e), (j + 2, c.v)):
-            prior += np.log(share) + FEW * np.log1p(-share)
-            out[at] += 1 - share - FEW * share
+        for at, share, few in ((j + 1, c.e, FEW_BLUR), (j + 2, c.v, FEW)):
+            prior += np.log(share) + few * np.log1p(-share)
+            out[at] += 1 - share - few * share
         prior += (FEW - 1) * np.log1p(-c.u)
         out[j + 3 + C] -= (FEW - 1) * c.u / (1 - c.u)
         out[j + 3:j + 3 + C] -= c.beta

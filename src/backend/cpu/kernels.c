@@ -271,7 +271,7 @@ static void find_nearest(rer_nearest *nearest, float *d2, int32_t first_class, i
         d2[at] = own;
 }
 
-/* Classes are often few, so rows are padded to whole vectors: e^-60 more does not show. */
+/* Classes are often few, so rows are padded to whole vectors: e^-87 more does not show. */
 #define LANES 16
 
 /* sum of exp(value - largest); value [count] with room up to whole vectors. */
