@@ -17,12 +17,12 @@
  *   u ~ Beta(1, 10), itself: without it labels that have nothing to do with the evidence are as well explained as nearly
  *   all wrong (60 labels of 4 classes, one of them wrong: 49 expected, 9 with it; 730 and 707 in Fashion-MNIST);
  *   log t ~ Cauchy(log 1/2, 1/2) of whitened squared errors alone: what they are worth where classes are Gaussian, far
- *   off where the labels say so. (Of nine real sets t is .05 to .26, and it moves little: 2 % fewer wrong labels expected in
- *   Fashion-MNIST without. With N(0, 1) in its place labels unrelated to the evidence would be explained by 9
- *   nats better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which pulls that one's mean and spread along, the labels are
- *   as likely at t = .01: "overlap" that no row lies in.)
+ *   off where the labels say so. (Of nine real sets t is .05 to .26, and it moves little: 2 % fewer wrong labels expected
+ *   in Fashion-MNIST without. With N(0, 1) in its place labels unrelated to the evidence would be explained by 9 nats
+ *   better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which pulls
+ *   that one's mean and spread along, the labels are as likely at t = .01: "overlap" that no row lies in.)
  * With a tenth of a label instead of one, e vanishes where few rows are sampled (Fashion-MNIST, 1,000: 270 wrong labels
- * expected instead of 700; a judge counts 1,580).
+ * expected instead of 870; a judge counts 1,580).
  * A flow is named by one of C - 1 classes and a rate that n rows tell to 1 / sqrt(n): log(C - 1) + log(n) / 2 nats.
  * Flows are looked for where classes are far apart in a median row, and once more where they are in the median row of
  * every class: at the first weight two classes that wrong labels have pulled together still overlap. */
