@@ -127,7 +127,7 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
  * from a channel that knew less, 2 to 106. */
 double rer_channel_usual_passes(int32_t C, bool anew)
 {
-    double most = anew ? 150 : 30;
+    double most = anew ? 150 : 40;
     return fmax(18, most * fmin(1, 167. / C));
 }
 
