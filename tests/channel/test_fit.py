@@ -167,20 +167,16 @@ class AgainstScipy(unittest.TestCase):
         self.assertLess(np.abs(np.log(got.channel.t / truth.t)).max(), .3)
 
     def test_steps_that_lead_far_beyond(self):
-        """Sets drawn at random of which a search ended 6 to 740 nats too high: where a step leads nowhere it must begin
-        anew, and not only from what little evidence has shown."""
-        for seed in (8, 18, 21):
+        """Errors that tell little, rows beside that tell much, labels moved at random: where a step leads nowhere the search
+        must begin anew; else it ends 640 nats too high, with 78 % of the labels wrong."""
+        for seed in (7, 8):
             random = np.random.default_rng(seed)
-            C, N, D = (int(random.choice(of)) for of in ((5, 10, 30, 100), (800, 1500), (4, 16, 64)))
-            means, near = random.choice((.7, 1, 1.5, 2.5)) * random.normal(size=(C, D)), np.arange(N) % C
-            d2 = ((means[near] + random.normal(size=(N, D)))[:, None] - means) ** 2
-            d2 = d2.sum(2)
-            local = (d2 + random.choice((.1, .5, 1)) * D * random.random((N, C))) / (2 * D) / random.choice((1, 5))
-            errors = d2 * random.choice((.3, 1)) + random.choice((0, 1, 3)) * random.normal(size=(N, C)) * 3
-            moved = random.random(N) < .3
-            y = near.copy()
-            y[moved] = random.integers(0, C, moved.sum())
-            self.check([np.maximum(e, 0).astype("f4") for e in (errors, local)], y, np.log(np.full(C, N / C)), worse=1)
+            means, near = random.normal(size=(100, 4)) * 1.5, np.arange(800) % 100
+            d2 = (((means[near] + random.normal(size=(800, 4)))[:, None] - means) ** 2).sum(2)
+            E = [np.maximum(d2 + 9 * random.normal(size=d2.shape), 0), (d2 + 2 * random.random(d2.shape)) / 8]
+            y = np.where(random.random(800) < .3, random.integers(0, 100, 800), near)
+            got = Fitted([e.astype("f4") for e in E], y, np.log(np.full(100, 8.)))
+            self.assertLess(abs(got.wrong.mean() - (y != near).mean()), .06)
 
     def test_threads(self):
         E, log_n, random = draw_evidence(3000, 8, 10)
