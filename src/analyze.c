@@ -321,10 +321,7 @@ static rer_status analyze(rer_result **result, const rer_dataset *data, const re
     RER_TRY(rer_result_make(result, data->N, data->labels.C, options, error));
     rer_result *made = *result;
     memcpy(made->given, data->labels.codes, (size_t)data->N * sizeof *made->given);
-    rer_device_waking waking;
-    rer_device_wake(&waking, data, options);
     rer_status status = run_analysis(made, &run, &span, &units, data, outputs, times, error);
-    rer_device_wake_end(&waking);
     rer_device_close(&run);
     rer_run_end(&run);
     rer_span_free(span);

@@ -73,3 +73,26 @@ const rer_device_plugin *rer_device_find(char message[RER_DEVICE_MESSAGE])
     (void)dlclose(library);
     return NULL;
 }
+
+static void *wake(void *argument)
+{
+    const rer_device_waking *waking = argument;
+    char unsaid[RER_DEVICE_MESSAGE];
+    const rer_device_plugin *plugin = rer_device_find(unsaid);
+    if (plugin != NULL)
+        plugin->wake(waking->card);
+    return NULL;
+}
+
+void rer_device_wake(rer_device_waking *waking, int32_t card)
+{
+    *waking = (rer_device_waking){.card = card};
+    waking->is_started = rer_thread_start(&waking->thread, wake, waking);
+}
+
+void rer_device_wake_end(rer_device_waking *waking)
+{
+    if (waking->is_started)
+        (void)pthread_join(waking->thread, NULL);
+    waking->is_started = false;
+}

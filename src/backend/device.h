@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "core/neighbor.h"
+#include "core/thread.h"
 
 #define RER_DEVICE_INTERFACE 6             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
@@ -210,3 +211,13 @@ typedef const rer_device_plugin *rer_device_entry(void);
 /* The plug-in, or NULL and why in `message`. It is looked for at RER_CUDA_PLUGIN of the environment, or else beside
  * this library or command and in ../lib of that, and where the system looks for libraries. */
 const rer_device_plugin *rer_device_find(char message[RER_DEVICE_MESSAGE]);
+
+/* A thread that loads the plug-in and starts the driver, a third of a second, while files are read and rows looked at.
+ * Who opens the card need not wait for it: what both need is locked by the loader and the driver. */
+typedef struct rer_device_waking {
+    pthread_t thread;
+    int32_t card;
+    bool is_started;
+} rer_device_waking;
+void rer_device_wake(rer_device_waking *waking, int32_t card);
+void rer_device_wake_end(rer_device_waking *waking);

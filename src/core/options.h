@@ -45,6 +45,12 @@ typedef enum rer_device_choice {
     RER_DEVICE_CUDA, /* card 0; the others follow */
 } rer_device_choice;
 
+/* The card that is asked for; auto: the one that the rows lie on, or the first. */
+static inline int32_t rer_device_card(int32_t choice, int32_t of_rows)
+{
+    return choice >= RER_DEVICE_CUDA ? choice - RER_DEVICE_CUDA : of_rows;
+}
+
 /* "auto" is RER_AUTO, "paper" is RER_PAPER, "free" is RER_FREE, "off" is RER_OFF where an option allows it. */
 #define RER_AUTO (-1e300)
 #define RER_PAPER (-2e300)

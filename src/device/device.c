@@ -35,41 +35,12 @@ static int64_t stretch_rows(const rer_run *run)
     return rer_max(1, rer_min(most, run->N + RER_BLOCK - 1) / RER_BLOCK) * RER_BLOCK;
 }
 
-/* The card that is asked for; auto: the one that the rows lie on, or the first. */
-static int32_t card_number(const rer_dataset *data, const rer_options *options)
-{
-    return options->device >= RER_DEVICE_CUDA ? (int32_t)(options->device - RER_DEVICE_CUDA) : data->features.card;
-}
-
-static void *wake(void *argument)
-{
-    const rer_device_waking *waking = argument;
-    char unsaid[RER_DEVICE_MESSAGE];
-    const rer_device_plugin *plugin = rer_device_find(unsaid);
-    if (plugin != NULL)
-        plugin->wake(waking->card);
-    return NULL;
-}
-
-void rer_device_wake(rer_device_waking *waking, const rer_dataset *data, const rer_options *options)
-{
-    *waking = (rer_device_waking){.card = card_number(data, options)};
-    if (options->device != RER_DEVICE_CPU)
-        waking->is_started = rer_thread_start(&waking->thread, wake, waking);
-}
-
-void rer_device_wake_end(rer_device_waking *waking)
-{
-    if (waking->is_started)
-        (void)pthread_join(waking->thread, NULL);
-}
-
 /* The rows on that card, NULL: they lie elsewhere, or are wanted scaled. */
 static const float *rows_on_card(const rer_run *run)
 {
     const rer_array *rows = &run->data->features;
     bool networks = run->options->reconstructor == RER_AUTOENCODER;
-    return rows->on_card != NULL && rows->card == card_number(run->data, run->options) && !networks &&
+    return rows->on_card != NULL && rows->card == rer_device_card(run->options->device, rows->card) && !networks &&
                    run->data->units == NULL
                ? (const float *)(const void *)rows->on_card
                : NULL;
@@ -79,7 +50,7 @@ static rer_status open_card(rer_device *device, const rer_run *run, char why[RER
 {
     const rer_options *options = run->options;
     rer_device_shape shape = {
-        .card = card_number(run->data, options),
+        .card = rer_device_card(options->device, run->data->features.card),
         .C = run->C,
         .N = run->N,
         .D = run->D,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "backend/device.h"
-#include "core/thread.h"
 #include "run/passes.h"
 
 typedef struct rer_device {
@@ -12,16 +11,6 @@ typedef struct rer_device {
     bool in_place; /* the rows were on the card before: what is said of them is all that goes there */
     bool loaded;   /* all rows are on the card, and stay */
 } rer_device;
-
-/* A thread that loads the plug-in and starts the driver, a third of a second, while rows are looked at. rer_device_open
- * need not wait for it: what both need is locked by the loader and the driver. */
-typedef struct rer_device_waking {
-    pthread_t thread;
-    int32_t card;
-    bool is_started;
-} rer_device_waking;
-void rer_device_wake(rer_device_waking *waking, const rer_dataset *data, const rer_options *options);
-void rer_device_wake_end(rer_device_waking *waking);
 
 /* Opens the card that --device asks for, and makes it the run's. Where the analysis has no part for one, and where auto
  * finds none, the run stays as it is and `why` says so; else that is empty. */

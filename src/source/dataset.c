@@ -232,6 +232,12 @@ rer_status rer_dataset_set_class_embeddings(rer_dataset *data, const rer_view *e
     return status;
 }
 
+void rer_dataset_wake_card(rer_dataset *data, const rer_options *options)
+{
+    if (options->device != RER_DEVICE_CPU)
+        rer_device_wake(&data->waking, rer_device_card(options->device, data->features.card));
+}
+
 typedef rer_status array_wrapper(rer_array *array, const rer_view *view, const char *name, rer_error *error);
 
 static rer_status wrap(rer_dataset **data, array_wrapper *wrapper, const rer_view *features, const rer_view *labels,
@@ -244,6 +250,8 @@ static rer_status wrap(rer_dataset **data, array_wrapper *wrapper, const rer_vie
     rer_status status = rer_options_take(&options, given, error);
     RER_THEN(status, rer_allocate(&wrapped, 1, sizeof *wrapped, "a data set", error));
     RER_THEN(status, wrapper(&wrapped->features, features, "features", error));
+    if (status == RER_OK)
+        rer_dataset_wake_card(wrapped, &options);
     RER_THEN(status, rer_dataset_describe(wrapped, &options, error));
     if (status == RER_OK && labels != NULL)
         status = rer_dataset_set_labels(wrapped, labels, error);
@@ -272,6 +280,7 @@ void rer_dataset_free(rer_dataset *data)
 {
     if (data == NULL)
         return;
+    rer_device_wake_end(&data->waking);
     if (!data->borrows_features)
         rer_array_close(&data->features);
     rer_labels_free(&data->labels);

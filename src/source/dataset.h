@@ -1,6 +1,7 @@
 /* A data set: features as an array, labels as class numbers. */
 #pragma once
 
+#include "backend/device.h"
 #include "core/pool.h"
 #include "embed/hog.h"
 #include "core/options.h"
@@ -36,6 +37,7 @@ struct rer_dataset {
     const rer_units *units;                      /* that rows are read in, one more column; NULL: as they came */
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
+    rer_device_waking waking; /* of a card that the options ask for */
     rer_parts parts;        /* who asks for rows that lie elsewhere; ask NULL: they are here */
     bool borrows_features;  /* of a data set that this one leans on ... */
     int32_t *origin;        /* ... and [C] its number of each class, NULL: the same */
@@ -46,6 +48,9 @@ struct rer_dataset {
     char *inputs;           /* the files as a command line names them, to repeat a run; NULL: from memory */
     char *opened;           /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
+
+/* Has the card that the options ask for started, if any, for an analysis to come. */
+void rer_dataset_wake_card(rer_dataset *data, const rer_options *options);
 
 /* Sets everything that follows from the opened features. */
 rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, rer_error *error);

@@ -224,6 +224,8 @@ rer_status rer_dataset_open(rer_dataset **data, const rer_files *given_files, co
     rer_status status = rer_struct_take(&files, sizeof files, given_files, "rer_files", error);
     RER_THEN(status, rer_options_take(&options, given, error));
     RER_THEN(status, rer_allocate(&opened, 1, sizeof *opened, "a data set", error));
+    if (status == RER_OK)
+        rer_dataset_wake_card(opened, &options);
     RER_THEN(status, open_all(opened, &files, &options, error));
     if (status != RER_OK) {
         rer_dataset_free(opened);

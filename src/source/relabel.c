@@ -49,6 +49,7 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->borrows_features = true;
     made->pred_probs = (rer_array){.fd = -1}; /* of other labels */
     made->seconds_read = 0;
+    made->waking = (rer_device_waking){0};
     made->labels = (rer_labels){0};
     made->subsets = (rer_labels){0};
     made->groups = (rer_labels){0};
