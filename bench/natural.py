@@ -182,8 +182,8 @@ class Result:
             self.found = {k: first_of(score, wrong.astype(float), k) for k in FIRST}
             self.promised = {k: first_of(score, promise, k) for k in FIRST}
             odds = np.log(FACTORS)[:, None]
-            self.ends = [(1 / (1 + np.exp(-np.add(score[~np.isnan(score)], side * odds)))).sum(axis=1)
-                         for side in (-1, 1)]
+            low, high = (1 / (1 + np.exp(-np.add(score[~np.isnan(score)], side * odds))) for side in (-1, 1))
+            self.ends = (low * (low > .5)).sum(axis=1), high.sum(axis=1)
 
     def total(self, which):
         rate = self.summary.get(which)
@@ -278,7 +278,7 @@ def natural_table(r):
 
 
 def factors_table(r):
-    """Ranges if the odds of every label were so many times lower, or higher: for docs/methods.md."""
+    """Ranges by how many times lower or higher the odds of every label may be: for docs/methods.md."""
     rows = []
     for labels, name in NAMES.items():
         result = r.get(labels)

@@ -225,7 +225,7 @@ typedef struct rer_summary {
     double chi, chi0, chi_rand;                 /* spec: mean own/best other; own/rest; best/rest */
     double eta;                                 /* the paper's share of wrong labels, from chi0 and chi_rand */
     double noise_rate;                          /* estimated share of wrong labels */
-    double noise_low, noise_high;               /* the same if the odds of every label were 4 times lower or higher */
+    double noise_low, noise_high;               /* what is beyond doubt, and what overlap may hide: docs/methods.md 4 */
     double threshold;                           /* on the scale below */
     bool threshold_on_chi;                      /* else on mistakenness */
     int64_t n_issues;                           /* flagged samples */

@@ -136,14 +136,14 @@ static void test_summary(void **state)
     rer_result_free(result);
 }
 
-/* The share of wrong labels that odds `factor` times as high come to. */
+/* The share of wrong labels that odds `factor` times as high come to; at lower ones, of those likelier wrong than right. */
 static double share_wrong(const rer_result *result, double factor)
 {
     double sum = 0, n = 0;
     for (int64_t i = 0; i < ROWS; i++)
         if (is_judged(result, i)) {
             double odds = factor * mistakenness(result, i) / (1 - mistakenness(result, i));
-            sum += odds / (1 + odds);
+            sum += factor < 1 && odds <= 1 ? 0 : odds / (1 + odds);
             n++;
         }
     return sum / n;

@@ -201,7 +201,7 @@ def fit(E, y, log_n):
 
 
 def detect(d2, y):
-    """(mistakenness [N], noise rate, at odds 4 times lower, higher, flows) of left-out squared errors [N, C]; NaN: the
+    """(mistakenness [N], noise rate, its lower and upper end, flows) of left-out squared errors [N, C]; NaN: the
     own error of a row alone in its class."""
     y = np.asarray(y)
     log_n = np.log(np.maximum(np.bincount(y, minlength=d2.shape[1]), 1e-9))
@@ -209,6 +209,6 @@ def detect(d2, y):
     some = np.random.default_rng(0).permutation(judged)[:SAMPLE]
     channel, wrong = fit(d2[some], y[some], log_n), np.full(len(y), np.nan)
     wrong[judged] = channel.wrong([d2[judged]], y[judged], log_n)
-    low, rate, high = (np.mean(expit(logit(np.clip(wrong[judged], 1e-300, 1 - 1e-16)) + shift))
+    low, rate, high = (expit(logit(np.clip(wrong[judged], 1e-300, 1 - 1e-16)) + shift)
                        for shift in (-np.log(UNSURE), 0, np.log(UNSURE)))
-    return wrong, rate, low, high, sorted(channel.flows)
+    return wrong, rate.mean(), np.mean(low * (low > .5)), high.mean(), sorted(channel.flows)
