@@ -38,15 +38,15 @@ struct rer_dataset {
     uint64_t features_checksum, labels_checksum; /* of the first and last megabytes and the size */
     double seconds_read;
     rer_device_waking waking; /* of a card that the options ask for */
-    rer_parts parts;        /* who asks for rows that lie elsewhere; ask NULL: they are here */
-    bool borrows_features;  /* of a data set that this one leans on ... */
-    int32_t *origin;        /* ... and [C] its number of each class, NULL: the same */
-    rer_images images;      /* for people to look at; the rows themselves where they are pictures */
-    rer_row_texts texts;    /* for people to read */
-    bool has_folder_labels; /* they are the names of folders, and in no file but ours */
-    rer_texts skipped;      /* why pictures of a folder are no rows, one message each */
-    char *inputs;           /* the files as a command line names them, to repeat a run; NULL: from memory */
-    char *opened;           /* the same as JSON, to open them again (inputs.h); NULL: from memory */
+    rer_parts parts;          /* who asks for rows that lie elsewhere; ask NULL: they are here */
+    bool borrows_features;    /* of a data set that this one leans on ... */
+    int32_t *origin;          /* ... and [C] its number of each class, NULL: the same */
+    rer_images images;        /* for people to look at; the rows themselves where they are pictures */
+    rer_row_texts texts;      /* for people to read */
+    bool has_folder_labels;   /* they are the names of folders, and in no file but ours */
+    rer_texts skipped;        /* why pictures of a folder are no rows, one message each */
+    char *inputs;             /* the files as a command line names them, to repeat a run; NULL: from memory */
+    char *opened;             /* the same as JSON, to open them again (inputs.h); NULL: from memory */
 };
 
 /* Has the card that the options ask for started, if any, for an analysis to come. */

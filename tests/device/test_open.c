@@ -93,10 +93,14 @@ static void test_no_card(void **state)
     assert_non_null(strstr(error.message, "there is no card 3"));
 }
 
+/* A card is used without a word. Its driver starts once a data set, when it is made, and only where a card is asked for. */
 static void test_a_card(void **state)
 {
     (void)state;
-    rer_result *result = NULL;
+    static const struct {
+        const char *device, *memory;
+        int woken;
+    } cases[] = {{"cpu", "0", 0}, {"cuda", "0", 1}, {"auto", "1", 1}};
     plain_count *times_woken = NULL;
     void *library = dlopen(PLAIN_PLUGIN, RTLD_NOW | RTLD_LOCAL);
     assert_non_null(library);
@@ -104,10 +108,17 @@ static void test_a_card(void **state)
     memcpy(&times_woken, &symbol, sizeof symbol);
     assert_non_null(times_woken);
     assert_int_equal(setenv("RER_CUDA_PLUGIN", PLAIN_PLUGIN, 1), 0);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rer_view features = {.data = made.x, .dtype = RER_F32, .rank = 2, .shape = {made.N, made.D}};
+        rer_options options = rer_options_default();
+        rer_dataset *opened = NULL;
+        rer_result *result = NULL;
         int before = times_woken();
-        assert_int_equal(analyze(&result, i == 0 ? "cuda" : "auto", "device-memory", i == 0 ? "0" : "1", NULL), RER_OK);
-        assert_int_equal(times_woken(), before + 1);
+        assert_int_equal(rer_options_set(&options, "device", cases[i].device, NULL), RER_OK);
+        assert_int_equal(rer_dataset_wrap(&opened, &features, NULL, &options, NULL), RER_OK);
+        rer_dataset_free(opened); /* which waits for it */
+        assert_int_equal(times_woken(), before + cases[i].woken);
+        assert_int_equal(analyze(&result, cases[i].device, "device-memory", cases[i].memory, NULL), RER_OK);
         assert_int_equal(notes_with(result, "card"), 0);
         rer_result_free(result);
     }
