@@ -3,7 +3,8 @@
 # one before it failed; the last line counts over all of them.
 #     scripts/test.sh KIND...     test: the release build, without its slow tests
 #                                 deep: sanitizers, fuzzing, form and warnings of the sources
-#                                 slow: the slow tests too, longer fuzzing, valgrind, speed
+#                                 slow: the slow tests too, all commands under sanitizers, clang's analyzer, longer
+#                                       fuzzing, valgrind, speed
 # RER_DATA names the folder of the data that is not in the repository; without it their tests are left out.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
@@ -26,8 +27,12 @@ else
 fi
 longer=()
 not_now=slow
+# Minutes under sanitizers, of code that other tests run there too.
+brief='|^(cli\.(clusters|completions|details|duplicates|groups|scale|terminal)|report\.media)$'
 if wants slow; then
     not_now=none
+    brief=
+    export RER_PATHS=1
     longer=(--repeat until-fail:12) # each run starts from what the one before has found
 fi
 excluded="$excluded|$not_now|cuda"
@@ -78,7 +83,7 @@ if wants deep; then
     targets=() # clang-tidy needs no build
     suite lint "$build" "$excluded" -L '^lint$' -- "${module[@]}"
     targets=(all)
-    suite asan "$build/asan" "once|$excluded" -E '\.threads$' -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
+    suite asan "$build/asan" "once|$excluded" -E "\.threads\$$brief" -- -DRER_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=RelWithDebInfo
     # ThreadSanitizer wants its places in memory free, which random addresses of newer kernels take at times.
     ! setarch -R true 2>/dev/null || run=(setarch -R)
     mapfile -t targets < <(cd tests && find ./* -name test_threads.c -o -name test_pool.c |
