@@ -27,7 +27,7 @@ static bool inflate_chunk(rer_h5 *h5, decoding *d)
 /* The first bytes of all items, then the second ones, ... -> item by item. */
 static bool unshuffle_chunk(decoding *d, int64_t item)
 {
-    if (item < 1)
+    if (item < 1 || item > d->size)
         return false;
     int64_t count = d->size / item, rest = d->size - count * item;
     for (int64_t b = 0; b < item; b++)
