@@ -32,7 +32,9 @@ static void set_units(rer_units *units, double *variance, const rer_class_sums *
         double square = (sums->square[j] + sums->square_rest[j]) / n;
         double left = square - units->mean[j] * units->mean[j];
         variance[j] = left > CONSTANT * square ? left : 0;
-        units->factor[j] = variance[j] > 0 ? 1 / sqrt(variance[j]) : 1;
+        units->factor[j] = 1 / sqrt(fmax(left, CONSTANT * square)); /* what may be round-off is one unit at most */
+        if (!(square > 0))
+            units->factor[j] = 1;
     }
 }
 

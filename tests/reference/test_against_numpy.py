@@ -316,6 +316,16 @@ class AgainstNumpy(unittest.TestCase):
         self.near("errors", E2, E, 2e-4)
         self.near("mistakenness", [float(r["mistakenness"]) for r in rows2], [float(r["mistakenness"]) for r in rows], 5e-3)
 
+    def test_a_column_far_from_zero(self):
+        """Seconds since 1970 within half an hour: too little beside their mean to be told from round-off, so they have
+        little say, not all of it."""
+        X, y = make_data(n=500, d=9, seed=14, unlabelled=0, alone=False)
+        _, rows, _ = self.analyze(X, y)
+        times = 1.6e9 + 1000 * np.random.default_rng(1).normal(size=len(X))
+        _, more, _ = self.analyze(np.column_stack([X.astype("f8"), times]), y)
+        wrong, wrong2 = (np.array([float(r["mistakenness"] or 0) for r in of]) for of in (rows, more))
+        self.assertLess(np.abs(wrong2 - wrong).mean(), .02)
+
     def test_errors_of_few_features(self):
         """Two or three are measurements: heaps that lie apart on a line through the middle do not overlap."""
         random = np.random.default_rng(11)
