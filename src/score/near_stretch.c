@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MANY 128 /* rows of which the likeliest are worth looking for first */
-#define PIECE 32 /* asking rows of an item, and rows that they are compared with at a time */
+#define MANY 128      /* rows of which the likeliest are worth looking for first */
+#define APART 1.2e-7F /* two steps of a float below 1 */
+#define PIECE 32      /* asking rows of an item, and rows that they are compared with at a time */
 
 /* ---- who is compared with whom ------------------------------------------------------------- */
 
@@ -82,7 +83,8 @@ static void offer(const rer_stretch *stretch, int64_t ask, int32_t at, float pro
     (void)rer_keep_nearest(list, RER_NEAR_KEPT, RER_NEAR_KEPT, (rer_neighbor){distance, (int32_t)whole});
     if (!stretch->doubted[at])
         rer_near_keep(trusted, distance);
-    stretch->bar[ask] = 1 - fmaxf(list[RER_NEAR_KEPT - 1].distance, trusted[RER_NEAR - 1]) / 2;
+    /* Products of one distance lie a little apart, and the row's number decides between them. */
+    stretch->bar[ask] = 1 - fmaxf(list[RER_NEAR_KEPT - 1].distance, trusted[RER_NEAR - 1]) / 2 - APART;
 }
 
 typedef struct coarse_scratch {

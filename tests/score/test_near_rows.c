@@ -57,16 +57,17 @@ static void unit_of(double *unit, const near_case *one, int64_t row)
         unit[j] /= sqrt(square);
 }
 
-/* `kinds` rows and what is nearly a copy of them; 0: all differ. */
-static void start_copies(near_case *one, int64_t N, int64_t D, int32_t threads, int64_t kinds)
+/* `kinds` rows and what is nearly a copy of them, up to 97 times `apart`; 0: all differ; CLASSES: one for each class. */
+static void start_copies(near_case *one, int64_t N, int64_t D, int32_t threads, int64_t kinds, float apart)
 {
     made_settings settings = {
         .N = N, .D = D, .C = CLASSES, .singletons = 1, .unlabelled = 50, .mislabelled = 100, .seed = 4};
     *one = (near_case){
         .made = made_data_make(&settings), .options = rer_options_default(), .normalizer = {.kind = RER_UNIT}};
     for (int64_t row = kinds; kinds > 0 && row < N; row++) {
-        memcpy(one->made.x + row * D, one->made.x + row % kinds * D, (size_t)D * sizeof *one->made.x);
-        one->made.x[row * D + row % D] += 1e-4f * (float)(row % 97);
+        int64_t kind = kinds == CLASSES && one->made.code[row] >= 0 ? one->made.code[row] : row % kinds;
+        memcpy(one->made.x + row * D, one->made.x + kind * D, (size_t)D * sizeof *one->made.x);
+        one->made.x[row * D + row % D] += apart * (float)(row % 97);
     }
     one->data = made_data_wrap(&one->made);
     one->options.threads = threads;
@@ -107,7 +108,7 @@ static void start_copies(near_case *one, int64_t N, int64_t D, int32_t threads, 
 
 static void start(near_case *one, int64_t N, int64_t D, int32_t threads)
 {
-    start_copies(one, N, D, threads, 0);
+    start_copies(one, N, D, threads, 0, 0);
 }
 
 static void finish(near_case *one)
@@ -284,11 +285,14 @@ static void test_without_coarse_rows(void **state)
 {
     (void)state;
     static const rer_coarse_kernels none = {0};
-    const int64_t widths[] = {1, 3, 37, 130, 37}, kinds[] = {0, 0, 0, 0, 1}; /* copies: no bound tells them apart */
-    for (int i = 0; i < 5; i++) {
+    const int64_t widths[] = {1, 3, 37, 130, 37, 4}, kinds[] = {0, 0, 0, 0, 1, CLASSES};
+    const float apart[] = {0, 0,     0,
+                           0, 1e-4f, 1e-7f}; /* no bound tells copies apart, nor floats the distances of some */
+    for (int i = 0; i < 6; i++) {
         near_case with, without;
-        start_copies(&with, 24000, widths[i], 2, kinds[i]); /* more of a class than bounds are computed for at a time */
-        start_copies(&without, 24000, widths[i], 2, kinds[i]);
+        start_copies(&with, 24000, widths[i], 2, kinds[i],
+                     apart[i]); /* more of a class than bounds are computed for at a time */
+        start_copies(&without, 24000, widths[i], 2, kinds[i], apart[i]);
         rer_kernels plain = *without.run.kernels;
         plain.coarse = &none;
         without.run.kernels = &plain;
