@@ -300,7 +300,7 @@ rer_status rer_result_detail(rer_result *result, const rer_dataset *data, const 
     rer_run passes = {0};
     rer_error_clear(error);
     RER_TRY(rer_dataset_check(data, error));
-    if (result->model == NULL || data->N != result->N)
+    if (result->model == NULL || data->N != result->N || data->D != rer_model_columns(result->model))
         return rer_fail(error, RER_BAD_USAGE, "details need the result of an analysis and its data set");
     rer_status status = allocate_details(&run, error);
     RER_THEN(status, rer_run_start(&passes, data, result->given, result->C, &result->options, progress, error));

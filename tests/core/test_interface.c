@@ -399,6 +399,11 @@ static void test_other_rows(void **state)
     assert_int_equal(rer_result_detail(result, half, NULL, &with->error), RER_BAD_USAGE);
     assert_int_equal(rer_result_json(result, NULL, &json, &with->error), RER_BAD_USAGE);
     rer_dataset_free(half);
+    features = floats(with->x, N, D / 2); /* details read the rows again, as many features of each as there were */
+    rer_view labels = codes(with->many, N);
+    assert_int_equal(rer_dataset_wrap(&half, &features, &labels, NULL, &with->error), RER_OK);
+    assert_int_equal(rer_result_detail(result, half, NULL, &with->error), RER_BAD_USAGE);
+    rer_dataset_free(half);
     rer_result_free(result);
     free_fixture(with);
 }
