@@ -177,7 +177,10 @@ double rer_channel_wrong(const rer_channel_state *state, const rer_channel *chan
 
 double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k)
 {
-    double evidence = channel->weight[RER_GLOBAL] * (double)value[0] + channel->weight[RER_OPINION] * (double)value[1];
+    double global = (double)value[0], edge = channel->edge[RER_GLOBAL];
+    if (channel->C <= RER_CLASS_TILE && edge > 0) /* k is the nearest class: as weight_of has it */
+        global = fmin(global, edge);
+    double evidence = channel->weight[RER_GLOBAL] * global + channel->weight[RER_OPINION] * (double)value[1];
     double z = (double)channel->bias[k] - evidence - (double)state->sums.top;
     bool best = k == state->sums.best;
     double rest = best ? state->sums.rest : 1 + state->sums.rest - exp(fmin(z, 0));

@@ -310,6 +310,13 @@ static void test_right_beyond_the_edge(void **state)
         double want = log(parts.p[best]) - log(without(parts.p, row.n, best));
         if (!(fabs(got - want) < 2e-5 * (1 + fabs(want))))
             fail_msg("log odds of the best class of an odd row: %.9g instead of %.9g", got, want);
+        int32_t nearest = 0;
+        for (int32_t k = 1; k < row.n; k++)
+            nearest = made.value[k] < made.value[nearest] ? k : nearest;
+        got = rer_channel_right(&states, &made.channel, (float[]){least, 0}, nearest);
+        want = log(parts.p[nearest]) - log(without(parts.p, row.n, nearest));
+        if (!(fabs(got - want) < 2e-5 * (1 + fabs(want))))
+            fail_msg("log odds of the nearest class of an odd row: %.9g instead of %.9g", got, want);
     }
 }
 
