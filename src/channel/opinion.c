@@ -28,13 +28,15 @@ static rer_status check_row(const float *q, int64_t row, const rer_dataset *data
     return RER_OK;
 }
 
-rer_status rer_opinion_rows(float *evidence, const rer_dataset *data, int64_t first, int64_t count, const float *log_n,
-                            void *scratch, rer_error *error)
+rer_status rer_opinion_rows(float *evidence, const rer_dataset *data, int64_t first, int64_t count,
+                            const uint8_t *invalid, const float *log_n, void *scratch, rer_error *error)
 {
     int32_t C = data->labels.C;
     rer_status status = rer_array_rows(&data->pred_probs, first, count, evidence, scratch, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
         float *row = evidence + i * C, highest = -INFINITY;
+        if (invalid != NULL && invalid[i] != 0)
+            continue;
         status = check_row(row, first + i, data, error);
         for (int32_t k = 0; k < C; k++) {
             row[k] = logf(fmaxf(row[k], LEAST_PROBABILITY)) - fmaxf(log_n[k], 0);
@@ -53,7 +55,7 @@ rer_status rer_opinion_of(float *evidence, const rer_dataset *data, const int64_
     int64_t C = data->labels.C;
     rer_status status = rer_allocate(&raw, rer_opinion_scratch(data, 1), 1, "probabilities", error);
     for (int64_t i = 0; status == RER_OK && i < count; i++)
-        status = rer_opinion_rows(evidence + i * C, data, row[i], 1, log_n, raw, error);
+        status = rer_opinion_rows(evidence + i * C, data, row[i], 1, NULL, log_n, raw, error);
     free(raw);
     return status;
 }

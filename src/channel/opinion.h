@@ -8,9 +8,10 @@
 
 /* Bytes of scratch for so many rows. */
 int64_t rer_opinion_scratch(const rer_dataset *data, int64_t rows);
-/* evidence [count, C] of rows first.. of the input; an error where a row is no distribution. */
-rer_status rer_opinion_rows(float *evidence, const rer_dataset *data, int64_t first, int64_t count, const float *log_n,
-                            void *scratch, rer_error *error);
+/* evidence [count, C] of rows first.. of the input; an error where a row is no distribution, unless it is left out:
+ * invalid [count], NULL: none is. */
+rer_status rer_opinion_rows(float *evidence, const rer_dataset *data, int64_t first, int64_t count,
+                            const uint8_t *invalid, const float *log_n, void *scratch, rer_error *error);
 /* The same of any rows, row [count]. */
 rer_status rer_opinion_of(float *evidence, const rer_dataset *data, const int64_t *row, int64_t count,
                           const float *log_n, rer_error *error);

@@ -190,8 +190,8 @@ static rer_status make_errors(const score_pass *pass, score_scratch *parts, int6
     rer_block *block = &parts->block;
     rer_status status = rer_block_read(block, pass->run, &pass->model->normalizer, item, error);
     if (status == RER_OK && parts->opinion != NULL)
-        status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count, pass->log_n,
-                                  parts->reading, error);
+        status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count,
+                                  pass->run->invalid + block->first, pass->log_n, parts->reading, error);
     if (status == RER_OK)
         reduce_rows(pass, parts);
     return status;

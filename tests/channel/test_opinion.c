@@ -70,7 +70,7 @@ static void test_against_the_formula(void **state)
     rer_dataset *data = start(&made, q);
     void *scratch = malloc((size_t)rer_opinion_scratch(data, ROWS));
     assert_non_null(scratch);
-    assert_int_equal(rer_opinion_rows(evidence, data, 10, ROWS - 10, log_n, scratch, NULL), RER_OK);
+    assert_int_equal(rer_opinion_rows(evidence, data, 10, ROWS - 10, NULL, log_n, scratch, NULL), RER_OK);
     for (int i = 10; i < ROWS; i++)
         check(evidence + (i - 10) * CLASSES, q[i]);
     assert_int_equal(rer_opinion_of(evidence, data, row, 3, log_n, NULL), RER_OK);
@@ -95,6 +95,24 @@ static void check_refused(double q[ROWS][CLASSES], const char *words)
     made_data_free(&made);
 }
 
+/* Row 7 has none, and is left out: the others are read. */
+static void check_left_out(double q[ROWS][CLASSES])
+{
+    made_data made;
+    float evidence[ROWS * CLASSES];
+    uint8_t invalid[ROWS] = {[7] = 1};
+    rer_dataset *data = start(&made, q);
+    void *scratch = malloc((size_t)rer_opinion_scratch(data, ROWS));
+    assert_non_null(scratch);
+    assert_int_equal(rer_opinion_rows(evidence, data, 0, ROWS, invalid, log_n, scratch, NULL), RER_OK);
+    for (int i = 0; i < ROWS; i++)
+        if (i != 7)
+            check(evidence + i * CLASSES, q[i]);
+    free(scratch);
+    rer_dataset_free(data);
+    made_data_free(&made);
+}
+
 static void test_no_distribution(void **state)
 {
     (void)state;
@@ -106,6 +124,7 @@ static void test_no_distribution(void **state)
     check_refused(q, "row 7, column 2 is -0.25");
     q[7][2] = NAN;
     check_refused(q, "row 7, column 2 is nan");
+    check_left_out(q);
 }
 
 int main(void)
