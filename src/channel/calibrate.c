@@ -66,8 +66,6 @@ rer_status rer_calibration_thin(rer_calibration *thin, const rer_calibration *ca
     rer_status status = rer_row_sample_thin(&made.rows, &calibration->rows, count, D, error);
     if (status == RER_OK)
         status = thin_values(&made.d2, calibration->d2, count, from, C, error);
-    if (status == RER_OK && calibration->opinion != NULL)
-        status = thin_values(&made.opinion, calibration->opinion, count, from, C, error);
     if (status == RER_OK)
         status = thin_values(&made.log_n, calibration->log_n, 1, 1, C, error);
     if (status != RER_OK) {

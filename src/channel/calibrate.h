@@ -14,7 +14,7 @@ typedef struct rer_calibration {
 /* Takes the sampled rows over, makes their evidence and fits model->channel to it. model->n and model->N are set. */
 rer_status rer_calibrate(rer_calibration *calibration, rer_model *model, rer_row_sample *rows, const rer_run *run,
                          rer_error *error);
-/* `count` of its rows, evenly spread. */
+/* `count` of its rows, evenly spread, without opinions: none has a second look. */
 rer_status rer_calibration_thin(rer_calibration *thin, const rer_calibration *calibration, int64_t count, int64_t D,
                                 int32_t C, rer_error *error);
 /* The labels and their evidence; `local` [count, C] may be NULL. */

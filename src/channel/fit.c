@@ -163,7 +163,9 @@ rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const
     for (int j = 0; j < RER_EVIDENCE_KINDS; j++)
         if (sample->value[j] != NULL)
             common.kind[common.kinds++] = j;
-    rer_status status = rer_channel_sharp_weights(&usual, &sharpest, sample, error);
+    rer_status status = RER_OK;
+    if (start == NULL)
+        status = rer_channel_sharp_weights(&usual, &sharpest, sample, error);
     RER_THEN(status, fit_from(&made, start != NULL ? FROM : EVEN, start, usual, &common, error));
     if (directed)
         RER_THEN(status, try_start(&made, DIRECTED, usual, &common, error));

@@ -22,7 +22,6 @@
  * last one only, by .0008 at most. */
 #include "score/second_look.h"
 
-#include "channel/opinion.h"
 #include "run/passes.h"
 #include "run/row_sums.h"
 #include "score/local_evidence.h"
@@ -197,8 +196,6 @@ typedef struct chunk_scratch {
     rer_channel_state *state;   /* [CHUNK] */
     rer_channel_others *others; /* [CHUNK] */
     float *z, *local;           /* [RER_CLASS_TILE] */
-    float *opinion;             /* [C] evidence of the user's own probabilities, NULL where there are none */
-    void *reading;              /* what reading those needs */
     rer_scratch reconstructor;
 } chunk_scratch;
 
@@ -219,10 +216,6 @@ static chunk_scratch lay_out(const look *l, rer_scratch *scratch)
     parts.others = rer_take(scratch, CHUNK, sizeof *parts.others);
     parts.z = rer_take(scratch, tile, sizeof *parts.z);
     parts.local = rer_take(scratch, tile, sizeof *parts.local);
-    if (l->calibration.opinion != NULL) {
-        parts.opinion = rer_take(scratch, model->C, sizeof *parts.opinion);
-        parts.reading = rer_take(scratch, rer_opinion_scratch(run->data, 1), 1);
-    }
     parts.reconstructor = rer_take_part(scratch, model->reconstructor->scratch(model, CHUNK));
     return parts;
 }
@@ -368,20 +361,15 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
     for (int32_t k = 0; status == RER_OK && k < C; k += RER_CLASS_TILE) {
         int32_t classes = (int32_t)rer_min(RER_CLASS_TILE, C - k);
         model->reconstructor->errors(model, run, &block, k, classes, parts.tile, parts.reconstructor);
-        for (int64_t i = 0; status == RER_OK && i < block.count; i++) {
+        for (int64_t i = 0; i < block.count; i++) {
             int64_t row = block.row[i];
             if (k == 0) {
                 state[i] = rer_channel_begin();
                 parts.others[i] = rer_channel_no_others();
             }
-            if (parts.opinion != NULL)
-                status = rer_opinion_rows(parts.opinion, run->data, row, 1, l->calibration.log_n, parts.reading, error);
             rer_local_fill(parts.local, &l->near, first + i, k, classes);
-            if (status != RER_OK)
-                break;
-            const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = parts.tile + i * classes,
-                                                      [RER_LOCAL] = parts.local,
-                                                      [RER_OPINION] = parts.opinion != NULL ? parts.opinion + k : NULL};
+            const float *value[RER_EVIDENCE_KINDS] = {
+                [RER_GLOBAL] = parts.tile + i * classes, [RER_LOCAL] = parts.local};
             float top =
                 rer_channel_take(&state[i], &l->worth.channel, value, k, classes, block.code[i], parts.z, run->kernels);
             rer_channel_keep_others(&parts.others[i], &state[i], &l->worth.channel, parts.z, top, k, classes,

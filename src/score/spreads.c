@@ -170,6 +170,8 @@ static rer_status spread_block(void *context, int64_t item, void *memory, rer_er
             if (c < 0 || isnan(parts->own[i]))
                 continue;
             add_row(pass, parts, d2, first, classes, c, group);
+            if (pass->is_second)
+                continue;
             rer_row_errors_take(&parts->errors[i], d2, first, classes, c, pass->run->kernels);
             keep_partners(pass, parts->partner + i * pass->n_pairs, d2, first, classes, c);
         }
