@@ -8,8 +8,9 @@ or several, with normal or heavy tails, from far apart to hardly told apart. A q
 in the others 1 to 20 % are moved: to any other class, by a rule from each class to one other, or to the class that is
 likeliest beside the true one. Nothing of rer was chosen by these sets. Needs numpy; 200 sets take a few minutes.
 
-A line for each half of the sets, by difficulty: how many ranges contain the number of wrong labels, how many begin too
-high and by how much, (at least - wrong) / rows; what is promised of the flagged labels, and found.
+A line for the easier half of the sets, the harder half, those without a wrong label, those with normal and with heavy
+tails: how many ranges contain the number of wrong labels, how many begin too high and by how much, (at least - wrong) /
+rows; what is promised of the flagged labels, and found.
 """
 import argparse
 import json
@@ -24,7 +25,7 @@ KINDS = ("none", "any", "rule", "likeness")
 
 
 def draw_rows(random):
-    """(features, true classes, log P(class | row) up to a constant of the row)"""
+    """(features, true classes, log P(class | row) up to a constant of the row, whether tails are heavy)"""
     N, D, C = (int(np.exp(random.uniform(*ends))) for ends in ((6.5, 9.2), (2.5, 5.5), (.7, 3.9)))
     pieces, freedom = random.choice([1, 1, 2, 4]), random.choice([np.inf, np.inf, 8, 4])
     sizes = random.dirichlet(np.full(C, random.choice([50, 3])))
@@ -38,7 +39,7 @@ def draw_rows(random):
     X += centers[truth, random.integers(pieces, size=N)]
     d2 = np.stack([((X[:, None] - center) ** 2).sum(2).min(1) for center in centers], 1) / spread ** 2
     surprise = d2 / 2 if np.isinf(freedom) else (freedom + D) / 2 * np.log1p(d2 / freedom)
-    return X, truth, np.log(sizes) - D * np.log(spread) - surprise
+    return X, truth, np.log(sizes) - D * np.log(spread) - surprise, bool(np.isfinite(freedom))
 
 
 def move_labels(random, truth, likely, kind):
@@ -70,7 +71,7 @@ def analyze(command, X, labels):
 
 def measure(command, seed):
     random = np.random.default_rng(seed)
-    X, truth, likely = draw_rows(random)
+    X, truth, likely, heavy = draw_rows(random)
     kind = KINDS[random.integers(len(KINDS))]
     labels = move_labels(random, truth, likely, kind)
     kept = np.bincount(labels)[labels] > 1  # a label that no other row has cannot be judged
@@ -78,18 +79,17 @@ def measure(command, seed):
     mistakenness, summary = analyze(command, X, labels)
     wrong, flagged, rows = labels != truth, mistakenness > .5, len(labels)
     low, high = (round(summary[end] * rows) for end in ("noise_low", "noise_high"))
-    return {"seed": seed, "rows": rows, "features": X.shape[1], "classes": likely.shape[1], "kind": kind,
-            "difficulty": summary["difficulty"], "wrong": int(wrong.sum()), "low": low, "high": high,
+    return {"seed": seed, "rows": rows, "features": X.shape[1], "classes": likely.shape[1], "heavy tails": heavy,
+            "kind": kind, "difficulty": summary["difficulty"], "wrong": int(wrong.sum()), "low": low, "high": high,
             "flagged": int(flagged.sum()), "promised": float(mistakenness[flagged].sum()),
             "found": int(wrong[flagged].sum())}
 
 
-def describe(sets):
+def describe(name, sets):
     over = [(s["low"] - s["wrong"]) / s["rows"] for s in sets if s["low"] > s["wrong"]]
     held = sum(s["low"] <= s["wrong"] <= s["high"] for s in sets)
     flagged, promised, found = (sum(s[name] for s in sets) for name in ("flagged", "promised", "found"))
-    return (f"difficulty {sets[0]['difficulty']:.2f} to {sets[-1]['difficulty']:.2f}: "
-            f"{held} of {len(sets)} ranges contain the number of wrong labels, {len(over)} begin too high, "
+    return (f"{name}: {held} of {len(sets)} ranges contain the number of wrong labels, {len(over)} begin too high, "
             f"by {np.median(over or [0]):.4f} of the rows in the median, {max(over, default=0):.4f} at most; "
             f"{flagged} flagged, {promised:.0f} promised, {found} wrong")
 
@@ -107,9 +107,12 @@ def main():
         if options.verbose:
             print(json.dumps(sets[-1]), flush=True)
     sets.sort(key=lambda s: s["difficulty"])
-    for half in (sets[:len(sets) // 2], sets[len(sets) // 2:]):
-        if half:
-            print(describe(half))
+    edge = f"{sets[len(sets) // 2]['difficulty']:.2f}"
+    print(describe("difficulty below " + edge, sets[:len(sets) // 2]))
+    print(describe("difficulty from " + edge, sets[len(sets) // 2:]))
+    print(describe("no wrong label", [s for s in sets if s["wrong"] == 0]))
+    print(describe("normal tails", [s for s in sets if not s["heavy tails"]]))
+    print(describe("heavy tails", [s for s in sets if s["heavy tails"]]))
 
 
 if __name__ == "__main__":
