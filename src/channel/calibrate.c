@@ -23,7 +23,10 @@ rer_status rer_calibrate(rer_calibration *calibration, rer_model *model, rer_row
                          rer_error *error)
 {
     int64_t errors = model->C * (int64_t)sizeof(float);
-    rer_calibration made = {.rows = *rows};
+    int64_t judged = 0;
+    for (int32_t c = 0; c < model->C; c++)
+        judged += model->n[c] >= 2 ? model->n[c] : 0;
+    rer_calibration made = {.rows = *rows, .enough = rows->count == judged || rows->count == RER_SAMPLE_MOST};
     *rows = (rer_row_sample){0};
     rer_status status = rer_log_sizes(&made.log_n, model->n, model->C, error);
     if (status == RER_OK)
@@ -35,6 +38,7 @@ rer_status rer_calibrate(rer_calibration *calibration, rer_model *model, rer_row
     if (status == RER_OK && made.opinion != NULL)
         status = rer_opinion_of(made.opinion, run->data, made.rows.row, made.rows.count, made.log_n, error);
     rer_channel_sample sample = rer_calibration_sample(&made, NULL, model->C);
+    sample.enough = made.enough;
     sample.whitened = model->normalizer.kind == RER_WHITEN;
     if (status == RER_OK)
         status = rer_channel_make(&model->channel, model->C, error);
@@ -61,8 +65,8 @@ static rer_status thin_values(float **thin, const float *values, int64_t count, 
 rer_status rer_calibration_thin(rer_calibration *thin, const rer_calibration *calibration, int64_t count, int64_t D,
                                 int32_t C, rer_error *error)
 {
-    rer_calibration made = {0};
     int64_t from = calibration->rows.count;
+    rer_calibration made = {.enough = calibration->enough && count == from};
     rer_status status = rer_row_sample_thin(&made.rows, &calibration->rows, count, D, error);
     if (status == RER_OK)
         status = thin_values(&made.d2, calibration->d2, count, from, C, error);

@@ -16,7 +16,7 @@
  *   P(c and true k) = p_k [e b_c + (1 - e)(v p_c / (1 - p_k) + (1 - v) A_kc)],   k != c
  *
  * All parameters are those that make the labels seen most likely (fit.c). Overlap of classes is in p; what is beyond
- * p is a mistake. */
+ * p is a mistake. Perhaps there is none: then q = p_c, and every P(wrong) is taken times 1 - P(all are right). */
 #include "channel/channel.h"
 
 #include <math.h>
@@ -167,12 +167,18 @@ static double wrong_of(const ways *at, const rer_channel_state *state, const rer
     return (at->clear * flow + at->blurred * at->others) / at->total + at->alike * G;
 }
 
+/* o' = f P / (1 - f P) = f o / (1 + (1 - f) o),  o = P / (1 - P) */
+double rer_channel_times(double logit, double f)
+{
+    return f == 1 ? logit : logit + log(f) - log1p((1 - f) * exp(logit));
+}
+
 double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code)
 {
     ways at = ways_of(state, channel);
     double right = at.clear * (double)channel->right[code] + at.blurred; /* times p_c */
     double logit = log(wrong_of(&at, state, channel)) - log(right) - (at.below - log(at.total));
-    return fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN));
+    return rer_channel_times(fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN)), 1 - channel->all_right);
 }
 
 double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k)

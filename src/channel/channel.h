@@ -27,6 +27,7 @@ typedef struct rer_channel {
     double blur, sharpness;            /* e: share of labels that were given to a blurred reading; lambda */
     double likeness;                   /* v: share of the others that are wrong by likeness */
     double uniform;                    /* u: ... that are wrong in any way */
+    double all_right;                  /* P(all labels are right, and overlap explains them); 0: it was not asked */
     double *counts;                    /* [C seen, C true] labels that went one way from class to class, NULL: none */
     double *totals;                    /* [C true] labels */
     float *rates;                      /* [C seen, C true] A, from the two above; NULL where counts is */
@@ -42,6 +43,7 @@ typedef struct rer_channel_sample {
     int64_t rows;
     int32_t C;
     bool whitened;   /* global evidence is in units of the classes' spread */
+    bool enough;     /* rows, to ask whether all labels are right */
     double from, to; /* the fit's part of the whole progress */
 } rer_channel_sample;
 
@@ -71,6 +73,8 @@ float rer_channel_take(rer_channel_state *state, const rer_channel *channel, con
                        int32_t classes, int32_t code, float *z, const rer_kernels *kernels);
 /* Log odds that the label is wrong, after the last class. */
 double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code);
+/* Log odds of f P, from those of P. */
+double rer_channel_times(double logit, double f);
 /* Log odds that class k is the true one of a row without a label; its own evidence: global, opinion. */
 double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k);
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in

@@ -17,11 +17,11 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
         channel->weight[fit->kind[j]] = exp(fmin(x[j], 80));
     const double *share = x + fit->kinds, *beta = share + RER_SHARES;
     channel->sharpness = RER_CHANNEL_MOST_LAMBDA * rer_logistic(share[RER_LOGIT_LAMBDA]);
-    channel->blur = rer_logistic(share[RER_LOGIT_BLUR]);
-    channel->likeness = fit->pairs ? rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
+    channel->blur = fit->all_right ? 0 : rer_logistic(share[RER_LOGIT_BLUR]);
+    channel->likeness = fit->pairs && !fit->all_right ? rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
     for (int32_t k = 0; k < channel->C; k++)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
-    if (channel->counts != NULL || channel->right == NULL)
+    if (channel->counts != NULL || channel->right == NULL || fit->all_right)
         return;
     channel->uniform =
         RER_CHANNEL_LEAST_UNIFORM + (1 - RER_CHANNEL_LEAST_UNIFORM) * rer_logistic(share[RER_LOGIT_UNIFORM]);
@@ -152,7 +152,33 @@ static rer_status add_slope(void *context, int64_t item, void *scratch, rer_erro
     return RER_OK;
 }
 
-/* - log of the priors; the slopes of shares become those of their logits. */
+double rer_channel_share_priors(const rer_channel *channel, bool pairs)
+{
+    double lambda = channel->sharpness / RER_CHANNEL_MOST_LAMBDA;
+    double share[] = {lambda, channel->blur, channel->likeness}, few[] = {1, RER_CHANNEL_FEW_BLUR, RER_CHANNEL_FEW};
+    double value = -(RER_CHANNEL_FEW - 1) * log1p(-channel->uniform);
+    for (int j = 0; j < 2 + pairs; j++)
+        value -= log(fmax(share[j], 1e-300)) + few[j] * log(fmax(1 - share[j], 1e-300));
+    return value;
+}
+
+/* The slopes of shares become those of their logits, with their priors. */
+static void add_share_priors(rer_channel_search *fit)
+{
+    const rer_channel *channel = fit->channel;
+    double *share = fit->gradient + fit->kinds, lambda = channel->sharpness / RER_CHANNEL_MOST_LAMBDA;
+    double e = channel->blur, v = channel->likeness, u = channel->uniform;
+    double above = (u - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
+    share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
+    share[RER_LOGIT_BLUR] = share[RER_LOGIT_BLUR] * e * (1 - e) - (1 - e) + RER_CHANNEL_FEW_BLUR * e;
+    share[RER_LOGIT_LIKENESS] =
+        fit->pairs ? share[RER_LOGIT_LIKENESS] * v * (1 - v) - (1 - v) + RER_CHANNEL_FEW * v : 0;
+    share[RER_LOGIT_UNIFORM] =
+        channel->counts == NULL ? above * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
+    fit->value += rer_channel_share_priors(channel, fit->pairs);
+}
+
+/* - log of the priors. */
 static void add_priors(rer_channel_search *fit, const double *x)
 {
     const rer_channel *channel = fit->channel;
@@ -165,22 +191,10 @@ static void add_priors(rer_channel_search *fit, const double *x)
         gradient[0] += 2 * from / (1 + from * from) / GAUSSIAN_SPREAD;
         fit->value += log1p(from * from);
     }
-    double lambda = rer_logistic(at[RER_LOGIT_LAMBDA]),
-           shares[] = {channel->blur, rer_logistic(at[RER_LOGIT_LIKENESS])};
-    static const double few[] = {RER_CHANNEL_FEW_BLUR, RER_CHANNEL_FEW};
-    share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
-    fit->value -= log(fmax(lambda, 1e-300)) + log(fmax(1 - lambda, 1e-300));
-    for (int j = 0; j < 2; j++) {
-        double p = shares[j], *slope = &share[RER_LOGIT_BLUR + j];
-        *slope = *slope * p * (1 - p) - (1 - p) + few[j] * p;
-        fit->value -= log(fmax(p, 1e-300)) + few[j] * log(fmax(1 - p, 1e-300));
-    }
-    if (!fit->pairs)
-        share[RER_LOGIT_LIKENESS] = 0;
-    double u = channel->uniform, above = (u - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
-    share[RER_LOGIT_UNIFORM] =
-        channel->counts == NULL ? above * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
-    fit->value -= (RER_CHANNEL_FEW - 1) * log1p(-u);
+    if (fit->all_right)
+        memset(share, 0, RER_SHARES * sizeof *share);
+    else
+        add_share_priors(fit);
     for (int32_t k = 0; k < fit->sample->C; k++) {
         double b = at[RER_SHARES + k];
         fit->value += b * b / (2 * BETA_SPREAD * BETA_SPREAD);

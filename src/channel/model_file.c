@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "4"
+#define FORMAT "5"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -63,6 +63,7 @@ static const struct {
     {"channel.sharpness", offsetof(rer_channel, sharpness), -1, 1},
     {"channel.likeness", offsetof(rer_channel, likeness), -1, 1},
     {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
+    {"channel.all_right", offsetof(rer_channel, all_right), -1, 1},
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
 

@@ -24,6 +24,7 @@ typedef struct rer_channel_search {
     rer_channel *channel; /* at the variables; rates are those of the last expectation-maximisation */
     int kinds, kind[RER_EVIDENCE_KINDS];
     bool pairs;       /* rates of pairs, and likeness, are possible */
+    bool all_right;   /* no label is wrong: t and beta alone are sought */
     double *x;        /* [size] */
     double *gradient; /* [size] of the evaluation under way */
     double value;
@@ -57,6 +58,8 @@ int64_t rer_channel_items(const rer_channel_search *fit);
 rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error);
 /* Step 2: at most `steps` steps of L-BFGS. */
 rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *error);
+/* - log of the priors of the shares e, v, u and of lambda. */
+double rer_channel_share_priors(const rer_channel *channel, bool pairs);
 
 /* flows.c. Step 3; flows that are worth less than `cost` nats are given up. */
 rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cost, rer_error *error);
@@ -70,3 +73,5 @@ rer_status rer_channel_sharp_weights(double *usual, double *sharpest, const rer_
 rer_status rer_channel_start_even(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_directed(rer_channel_search *fit, double weight, rer_error *error);
 rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *start, rer_error *error);
+/* No mistakes at all, and evidence worth what that channel says, or a hundredth of a usual worth. */
+rer_status rer_channel_start_right(rer_channel_search *fit, const rer_channel *start, rer_error *error);

@@ -70,18 +70,22 @@ static void set_start(rer_channel_search *fit, double weight, double blur, doubl
     rer_channel_place(fit, fit->x);
 }
 
-/* Units of other evidence than the global one at the start: half a nat for a typical own value. */
-static void set_other_weights(rer_channel_search *fit)
+/* A usual worth of a kind of evidence: half a nat for a typical own value. */
+static double usual_weight(const rer_channel_search *fit, int kind)
 {
     const rer_channel_sample *sample = fit->sample;
-    for (int j = 0; j < fit->kinds; j++) {
-        double sum = 0;
-        if (fit->kind[j] == RER_GLOBAL)
-            continue;
-        for (int64_t i = 0; i < sample->rows; i++)
-            sum += (double)sample->value[fit->kind[j]][i * sample->C + sample->code[i]];
-        fit->x[j] = log(.5 * (double)sample->rows / fmax(sum, 1e-9 * (double)sample->rows));
-    }
+    double sum = 0;
+    for (int64_t i = 0; i < sample->rows; i++)
+        sum += (double)sample->value[kind][i * sample->C + sample->code[i]];
+    return .5 * (double)sample->rows / fmax(sum, 1e-9 * (double)sample->rows);
+}
+
+/* That of other evidence than the global one. */
+static void set_other_weights(rer_channel_search *fit)
+{
+    for (int j = 0; j < fit->kinds; j++)
+        if (fit->kind[j] != RER_GLOBAL)
+            fit->x[j] = log(usual_weight(fit, fit->kind[j]));
 }
 
 static rer_status begin_rates(rer_channel_search *fit, double uniform, double directed, rer_error *error)
@@ -144,4 +148,13 @@ rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *st
     if (start->counts != NULL)
         memcpy(channel->counts, start->counts, (size_t)(C * C) * sizeof(double));
     return rer_channel_finish(channel, error);
+}
+
+rer_status rer_channel_start_right(rer_channel_search *fit, const rer_channel *start, rer_error *error)
+{
+    set_start(fit, 1, .5, .5);
+    for (int j = 0; j < fit->kinds; j++)
+        fit->x[j] = log(fmax(start->weight[fit->kind[j]], .01 * usual_weight(fit, fit->kind[j])));
+    rer_channel_place(fit, fit->x);
+    return begin_rates(fit, RER_CHANNEL_LEAST_UNIFORM, 0, error);
 }

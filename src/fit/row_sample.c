@@ -8,7 +8,6 @@
 #include "core/random.h"
 #include "run/passes.h"
 
-#define SAMPLE_MOST 5000
 #define SAMPLE_ERRORS (1 << 20) /* errors of the sample that are kept, [rows, C] */
 #define SAMPLE_ROWS_MIN 500
 #define SAMPLE_BLOCK 512 /* rows of an item: there are few, which threads are to share evenly */
@@ -147,7 +146,7 @@ rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sampl
 
 int64_t rer_row_sample_size(const rer_run *run)
 {
-    return rer_min(SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / rer_max(1, run->C)));
+    return rer_min(RER_SAMPLE_MOST, rer_max(SAMPLE_ROWS_MIN, SAMPLE_ERRORS / rer_max(1, run->C)));
 }
 
 rer_status rer_log_sizes(float **log_n, const int64_t *n, int32_t C, rer_error *error)

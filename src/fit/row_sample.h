@@ -11,6 +11,8 @@ struct rer_row_sample {
     int32_t *code; /* [count] */
 };
 
+#define RER_SAMPLE_MOST 5000 /* rows: more would tell little more */
+
 /* Rows to sample for a data set of C classes: enough for a stable fit, few enough to be cheap. */
 int64_t rer_row_sample_size(const rer_run *run);
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,

@@ -61,6 +61,7 @@ typedef struct weighing {
     const rer_run *run;
     const rer_row_sample *sampled;
     rer_channel_sample sample;
+    bool enough;  /* rows, to ask whether all labels are right */
     float *local; /* [sampled, C] */
 } weighing;
 
@@ -77,19 +78,21 @@ static rer_status fit_channel(rer_channel *channel, const weighing *w, rer_error
     return rer_channel_fit(channel, w->model->channel, &w->sample, w->run->kernels, w->run->pool, error);
 }
 
-/* With no witness doubted; whom to trust is known again afterwards. */
-static rer_status fit_hearing_all(rer_channel *channel, rer_near *near, const weighing *w, rer_error *error)
+/* With no witness doubted; whom to trust is known again afterwards. Perhaps all labels are right, then. */
+static rer_status fit_hearing_all(rer_channel *channel, rer_near *near, weighing *w, rer_error *error)
 {
     float *trusted = near->trusted;
     near->trusted = NULL;
+    w->sample.enough = w->enough;
     rer_status status = fit_channel(channel, w, error);
+    w->sample.enough = false;
     near->trusted = trusted;
     return status;
 }
 
 /* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats. (What it takes to name the flows is
  * left out: both begin with the same ones.) */
-static rer_status hear_all(rer_channel *channel, rer_near *near, const weighing *w, rer_error *error)
+static rer_status hear_all(rer_channel *channel, rer_near *near, weighing *w, rer_error *error)
 {
     rer_channel heard = {0};
     rer_status status = fit_hearing_all(&heard, near, w, error);
@@ -129,13 +132,15 @@ rer_status rer_local_weigh(rer_local_worth *worth, rer_near *near, const int64_t
                         RER_ROOM(w.local, sampled * model->C)};
     RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "evidence", error));
     w.sample = rer_calibration_sample(calibration, w.local, model->C);
+    w.enough = calibration->enough;
     w.sample.from = .95;
     w.sample.to = .96;
     rer_status status =
         by_rules ? fit_channel(&worth->channel, &w, error) : fit_hearing_all(&worth->channel, near, &w, error);
     if (by_rules)
         RER_THEN(status, hear_all(&worth->channel, near, &w, error));
-    if (status == RER_OK) {
+    if (status == RER_OK) { /* class means know what a unit of evidence is worth where classes are Gaussian */
+        worth->channel.all_right = fmin(worth->channel.all_right, model->channel->all_right);
         fill_sampled(&w);
         set_typical(worth->typical, &w, work);
     }

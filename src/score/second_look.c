@@ -386,10 +386,15 @@ static rer_status score_chunk(void *context, int64_t item, void *memory, rer_err
     return status;
 }
 
-static void propose_nothing(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
+/* Rows that are not looked at keep what their errors say, but for how likely it is that all labels are right. */
+static void leave_row(rer_row_sums *sums, const rer_result *result, int64_t row, const void *how)
 {
-    (void)sums, (void)how;
+    const look *l = how;
+    double f = (1 - l->worth.channel.all_right) / (1 - l->model->channel->all_right);
+    (void)sums;
     result->proposed[row] = -1;
+    if (is_judged(result, row))
+        result->logit[row] = (float)rer_channel_times((double)result->logit[row], f);
 }
 
 static rer_status score_again(look *l, rer_error *error)
@@ -414,7 +419,7 @@ static rer_status score_again(look *l, rer_error *error)
     if (status != RER_OK)
         return status;
     rer_row_sums none;
-    status = rer_sum_rows(&none, propose_nothing, NULL, result, job.stage, l->run->pool, error);
+    status = rer_sum_rows(&none, leave_row, l, result, job.stage, l->run->pool, error);
     if (status != RER_OK)
         return status;
     memcpy(looks->row, l->rows.row, (size_t)l->rows.count * sizeof(int64_t));

@@ -1,8 +1,9 @@
 /* Fits a channel to given evidence, for comparison with scipy.
- *     fit_channel rows classes folder [threads]
+ *     fit_channel rows classes folder [threads [enough]]
  * Reads raw arrays from the folder: global (float [rows, C]), code (int32 [rows]), log_n (float [C]) and, where it is
  * there, local (float [rows, C]): the fit then starts from the one without it. Writes numbers (double: weights of
- * global and local, edges of the two, blur, sharpness, likeness, uniform, pairs, surprise), bias (float [C]),
+ * global and local, edges of the two, blur, sharpness, likeness, uniform, pairs, surprise, all_right, which is asked
+ * where there are enough rows), bias (float [C]),
  * rates (float [C seen, C true], where there are some), right (float [C]), logit (double [rows]). */
 #include "channel/channel.h"
 
@@ -45,7 +46,8 @@ static void save_channel(const rer_channel *channel, const rer_channel_sample *s
                               channel->likeness,
                               channel->uniform,
                               channel->rates != NULL,
-                              channel->surprise};
+                              channel->surprise,
+                              channel->all_right};
     double *logit = calloc((size_t)sample->rows, sizeof *logit);
     float *z = calloc((size_t)C, sizeof *z);
     if (logit == NULL || z == NULL)
@@ -87,6 +89,7 @@ int main(int argc, char **argv)
     if (status == RER_OK)
         status = rer_channel_fit(&start, NULL, &sample, rer_cpu_kernels(), pool, &error);
     sample.value[RER_LOCAL] = local;
+    sample.enough = argc > 5;
     if (status == RER_OK && local != NULL)
         status = rer_channel_fit(&channel, &start, &sample, rer_cpu_kernels(), pool, &error);
     if (status == RER_OK)

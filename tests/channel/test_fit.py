@@ -22,7 +22,7 @@ APART = 3.5  # standard errors; some 60 numbers are looked at
 class Fitted:
     """What the program makes of evidence and labels."""
 
-    def __init__(self, E, y, log_n, threads=1):
+    def __init__(self, E, y, log_n, threads=1, enough=False):
         (N, C), log_n = E[0].shape, np.asarray(log_n, "f4")
         with tempfile.TemporaryDirectory(prefix="rer-channel-") as folder:
             path = lambda name: os.path.join(folder, name)
@@ -30,13 +30,13 @@ class Fitted:
                 np.ascontiguousarray(array, "<f4").tofile(path(name))
             y.astype("<i4").tofile(path("code"))
             log_n.tofile(path("log_n"))
-            subprocess.run([PROGRAM, str(N), str(C), folder, str(threads)], check=True, timeout=1800)
+            subprocess.run([PROGRAM, str(N), str(C), folder, str(threads), *["enough"] * enough], check=True, timeout=1800)
             numbers = np.fromfile(path("numbers"))
             self.bits = b"".join(np.fromfile(path(name), "u1").tobytes() for name in ("numbers", "bias", "right", "logit"))
             bias, right = np.fromfile(path("bias"), "<f4"), np.fromfile(path("right"), "<f4").astype(float)
             self.wrong = expit(np.fromfile(path("logit")))
             rates = np.fromfile(path("rates"), "<f4").reshape(C, C).T.astype(float) if numbers[8] else None
-        self.edge, self.surprise = numbers[2:4][:len(E)], numbers[9]
+        self.edge, self.surprise, self.all_right = numbers[2:4][:len(E)], numbers[9], numbers[10]
         u, flows = numbers[7], {}
         if rates is not None:
             flows = {(k, c): rates[k, c] - u / (C - 1) for k in range(C) for c in range(C)
@@ -193,6 +193,35 @@ class AgainstScipy(unittest.TestCase):
         best = problem(problem.pack(got))[0]
         got.t = got.t * 1.2
         self.assertGreater(problem(problem.pack(got))[0] - best, WORSE)
+
+
+class AllRight(unittest.TestCase):
+    """Whether overlap alone explains the labels, against scipy."""
+
+    def ask(self, E, y, log_n):
+        asked, not_asked = Fitted(E, y, log_n, enough=True), Fitted(E, y, log_n)
+        self.assertEqual(not_asked.all_right, 0)
+        want = reference.all_right(E, y, np.asarray(log_n, "f4").astype(float), asked.channel)
+        self.assertAlmostEqual(asked.all_right, want, delta=.01)
+        self.assertLess(np.abs(asked.wrong - (1 - asked.all_right) * not_asked.wrong).max(), 1e-6)
+        return asked.all_right
+
+    def overlap(self, seed, kinds=2):
+        E, log_n, random = draw_evidence(1500, 5, seed, kinds=kinds, home=8)
+        nobody_errs = Channel([.5, .3][:kinds], .25, 0, 0, 0, np.zeros(5))
+        return E, nobody_errs.draw(E, log_n, random)[1], log_n, random
+
+    def test_overlap_alone(self):
+        for seed in range(4):
+            self.assertGreater(self.ask(*self.overlap(seed)[:3]), .6)
+
+    def test_a_few_mistakes(self):
+        """One label in fifty is enough."""
+        for seed in range(4):
+            E, y, log_n, random = self.overlap(seed)
+            clear = np.flatnonzero(np.sort(E[0] + E[1])[:, :2] @ [-1, 1] > 20)[:30]
+            y[clear] = (y[clear] + random.integers(1, 5, len(clear))) % 5
+            self.assertLess(self.ask(E, y, log_n), .001)
 
 
 class Recovery(unittest.TestCase):

@@ -170,6 +170,27 @@ class Problem:
                 yield Channel(t, .25, e, v, u, np.zeros(self.C), {pair: .1 for pair in self.flows})
 
 
+def share_priors(channel):
+    """- log of the priors of lambda, e, v and u, as in Problem"""
+    beta = lambda share, few: -np.log(share) - few * np.log1p(-share)
+    return beta(2 * channel.lam, 1) + beta(channel.e, FEW_BLUR) + beta(channel.v, FEW) - (FEW - 1) * np.log1p(-channel.u)
+
+
+def all_right(E, y, log_n, channel):
+    """P(all labels are right): both are as likely beforehand, each explains the labels as its likeliest numbers do."""
+    E, C, i = [np.asarray(e, float) for e in E], len(log_n), np.arange(len(y))
+
+    def nobody_errs(x):
+        p = softmax(log_n + x[len(E):] - sum(np.exp(t) * e for t, e in zip(x, E)))
+        gaussian = np.log1p((2 * (x[0] + np.log(2))) ** 2) if len(E) == 1 else 0
+        return gaussian - np.log((1 - LEAST_U) * p[i, y] + LEAST_U / (C - 1) * (1 - p[i, y])).sum() + (x[len(E):] ** 2).sum() / 2
+
+    with_mistakes = Problem(E, y, log_n, channel.flows)
+    with_mistakes = with_mistakes(with_mistakes.pack(channel))[0] - share_priors(channel)
+    without = min(minimize(nobody_errs, np.r_[np.log(scale * channel.t), np.zeros(C)]).fun for scale in (.3, 1))
+    return expit(with_mistakes - without)
+
+
 def cost_of_flow(N, C):
     return np.log(max(C - 1, 1)) + np.log(N) / 2
 
