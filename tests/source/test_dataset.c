@@ -71,6 +71,23 @@ static void test_label_columns(void **state)
     rer_dataset_free(data);
 }
 
+/* Names of columns belong to the data set that read them alone: both are freed. */
+static void test_relabelled_table(void **state)
+{
+    (void)state;
+    const int32_t codes[] = {1, 0, 1};
+    rer_error error = {0};
+    rer_dataset *other = NULL;
+    rer_files files = {
+        .size = sizeof files, .features = write_text("x.csv", "a,b,y\n1,2,p\n3,4,q\n5,6,p\n"), .label_column = "y"};
+    rer_dataset *data = open_data(&files, RER_HOG);
+    assert_int_equal(rer_dataset_relabel(&other, data, codes, &error), RER_OK);
+    assert_int_equal(other->labels.codes[0], 1);
+    rer_dataset_free(other);
+    assert_string_equal(data->columns.bytes + data->columns.offset[1], "b");
+    rer_dataset_free(data);
+}
+
 static void test_pictures(void **state)
 {
     (void)state;
@@ -289,6 +306,7 @@ int main(void)
         FILES_TEST(test_everything_together), FILES_TEST(test_label_columns), FILES_TEST(test_pictures),
         FILES_TEST(test_descriptor),          FILES_TEST(test_memory),        FILES_TEST(test_set_later),
         FILES_TEST(test_checksums),           FILES_TEST(test_bad_data),      FILES_TEST(test_bad_usage),
+        FILES_TEST(test_relabelled_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
