@@ -122,6 +122,8 @@ static rer_status add_notes(rer_result *result, const rer_detector *detector, bo
         RER_TRY(note_pictures(result, data, error));
         RER_TRY(note_clusters(result, data, error));
     }
+    for (int i = 0; i < data->notes.count; i++)
+        RER_TRY(rer_result_add_note(result, error, "%s", data->notes.text[i]));
     return note_minus_one(result, &data->labels, error);
 }
 

@@ -28,7 +28,8 @@ rer_status rer_label_file_open(rer_label_file *file, const char *path, const cha
     if (status == RER_OK && column != NULL && input.format != RER_TEXT)
         status = rer_fail(error, RER_BAD_INPUT, "%s: has no column '%s': only .csv and .tsv files have columns", path,
                           column);
-    RER_THEN(status, rer_input_labels(&opened.labels, &opened.texts, &opened.array, &input, column, expected, error));
+    RER_THEN(status,
+             rer_input_labels(&opened.labels, &opened.texts, &opened.array, &input, column, expected, NULL, error));
     RER_THEN(status, rer_copy_text(&opened.labels.source, path, error));
     rer_input_close(&input);
     if (status == RER_OK)

@@ -3,8 +3,8 @@
 
 #include "source/labels.h"
 
-/* The labels of a file in any form; rows of a table start after its header where that makes `expected`
- * of them (negative: unknown). `array` and `texts` keep the labels as they were written, one of the two.
+/* The labels of a file in any form, `expected` of them (negative: unknown); a table has a header where its column is
+ * named, and else none. `array` and `texts` keep the labels as they were written, one of the two.
  * Free all three with rer_label_file_free. */
 typedef struct rer_label_file {
     rer_labels labels;

@@ -56,7 +56,13 @@ rer_status rer_array_fetch_rows(const rer_array *array, const int64_t *row, int6
 rer_status rer_array_raw_rows(const rer_array *array, int64_t first, int64_t count, void *out, void *scratch,
                               rer_error *error);
 
+/* A first row that was taken for a header though nobody named its column: the user is told. */
+typedef struct rer_header {
+    char text[60]; /* visible; empty where no row was taken for one */
+} rer_header;
+
 /* One text a row, from any array of integers or texts or a one-column table (or `column` of it).
- * A first line is taken for a header where the table then has `expected` rows; expected < 0: no
- * header. Invalid UTF-8 is an error. */
-rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column, int64_t expected, rer_error *error);
+ * Where a table has one row more than `expected` (< 0: any number) its first row is taken for a header if it differs
+ * from all others as a header does, and `header` has it; header NULL: it is not. Invalid UTF-8 is an error. */
+rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column, int64_t expected, rer_header *header,
+                          rer_error *error);

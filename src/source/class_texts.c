@@ -76,7 +76,7 @@ static rer_status find_names(rer_texts *names, const rer_dataset *data, const ch
     rer_texts_builder copied = {0};
     rer_status status = RER_OK;
     if (file != NULL)
-        return rer_texts_open(names, file, NULL, data->labels.C, error);
+        return rer_texts_open(names, file, NULL, data->labels.C, NULL, error);
     for (int32_t c = 0; c < data->labels.C && status == RER_OK; c++) {
         const char *name = rer_text(&data->labels.names, c);
         status = rer_texts_add(&copied, name, (int64_t)strlen(name), error);

@@ -1,5 +1,6 @@
 /* One text a row: a column of a table, the lines of a text, or the rows of an array. */
 #include "source/csv_rows.h"
+#include "source/number.h"
 #include "source/texts.h"
 
 typedef struct column {
@@ -7,6 +8,7 @@ typedef struct column {
     const char *wanted;      /* name or number of the column, or NULL: the only one */
     rer_texts_builder first; /* cells of the first row */
     rer_texts_builder texts; /* of the column, with the first row */
+    bool of_labels;          /* texts that repeat themselves */
     bool decided;
     bool by_name; /* so that the first row is a header */
     int64_t index;
@@ -90,13 +92,32 @@ static rer_status on_row(void *context, int64_t line, rer_error *error)
     return rer_texts_add(&c->texts, text, (int64_t)strlen(text), error);
 }
 
-/* Blank lines at the end are rows as far as rows are missing; a first row too many is a header. */
-static rer_status fit_to_expected(column *c, int64_t trailing, int64_t expected, rer_error *error)
+/* Whether the first text can be nothing but a header. No number is one, and where labels repeat themselves it is none of
+ * them. Names all differ, so there it must be a word above what is none: "id" above a/1.png. */
+static bool is_header(const rer_texts *texts, bool of_labels)
+{
+    double number;
+    const char *first = rer_text(texts, 0);
+    if (rer_parse_number(first, (int64_t)strlen(first), &number) || (!of_labels && !rer_text_is_word(first)))
+        return false;
+    for (int64_t i = 1; i < texts->count; i++)
+        if (of_labels ? strcmp(rer_text(texts, i), first) == 0 : rer_text_is_word(rer_text(texts, i)))
+            return false;
+    return true;
+}
+
+/* Blank lines at the end are rows as far as rows are missing; a first row too many may be a header. */
+static rer_status fit_to_expected(column *c, int64_t trailing, int64_t expected, rer_header *header, rer_error *error)
 {
     rer_texts *texts = &c->texts.texts;
+    bool is_implied = false;
     for (; trailing > 0 && texts->count - c->by_name < expected; trailing--)
         RER_TRY(rer_texts_add(&c->texts, "", 0, error));
-    if (texts->count > 0 && (c->by_name || (expected >= 0 && texts->count == expected + 1))) {
+    if (!c->by_name && header != NULL && expected > 0 && texts->count == expected + 1)
+        is_implied = is_header(texts, c->of_labels);
+    if (is_implied)
+        (void)rer_quote(header->text, sizeof header->text, rer_text(texts, 0), (int64_t)strlen(rer_text(texts, 0)));
+    if (texts->count > 0 && (c->by_name || is_implied)) {
         texts->count--;
         memmove(texts->offset, texts->offset + 1, (size_t)texts->count * sizeof *texts->offset);
     }
@@ -105,10 +126,10 @@ static rer_status fit_to_expected(column *c, int64_t trailing, int64_t expected,
     return RER_OK;
 }
 
-static rer_status read_column(rer_texts *texts, const rer_input *input, const char *wanted, int64_t expected,
-                              rer_error *error)
+static rer_status read_column(rer_texts *texts, const rer_input *input, const char *wanted, bool of_labels,
+                              int64_t expected, rer_header *header, rer_error *error)
 {
-    column c = {.input = input, .wanted = wanted};
+    column c = {.input = input, .wanted = wanted, .of_labels = of_labels};
     rer_csv_handler handler = {.cell = on_cell, .row = on_row, .context = &c};
     int64_t trailing = 0;
     char delimiter = rer_csv_texts_delimiter(input);
@@ -116,7 +137,7 @@ static rer_status read_column(rer_texts *texts, const rer_input *input, const ch
     if (wanted != NULL && delimiter == RER_NO_DELIMITER)
         status = rer_csv_numbers_delimiter(input, &delimiter, error);
     RER_THEN(status, rer_csv_read(input, delimiter, &handler, &trailing, error));
-    RER_THEN(status, fit_to_expected(&c, trailing, expected, error));
+    RER_THEN(status, fit_to_expected(&c, trailing, expected, header, error));
     if (status == RER_OK) {
         *texts = c.texts.texts;
         c.texts.texts = (rer_texts){0};
@@ -126,26 +147,33 @@ static rer_status read_column(rer_texts *texts, const rer_input *input, const ch
     return status;
 }
 
-rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column_name, int64_t expected,
-                           rer_error *error)
+static rer_status read_texts(rer_texts *texts, rer_input *input, const char *column_name, bool of_labels,
+                             int64_t expected, rer_header *header, rer_error *error)
 {
     rer_array array = {.fd = -1};
     if (input->format == RER_TEXT && input->member != NULL && column_name != NULL)
         return rer_fail(error, RER_BAD_USAGE, "%s: its column is named twice, the second time as '%s'; drop one",
                         input->name, column_name);
     if (input->format == RER_TEXT)
-        return read_column(texts, input, column_name != NULL ? column_name : input->member, expected, error);
+        return read_column(texts, input, column_name != NULL ? column_name : input->member, of_labels, expected, header,
+                           error);
     rer_status status = rer_input_array(&array, input, error);
     RER_THEN(status, rer_texts_from_array(texts, &array, error));
     rer_array_close(&array);
     return status;
 }
 
+rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column_name, int64_t expected,
+                           rer_header *header, rer_error *error)
+{
+    return read_texts(texts, input, column_name, false, expected, header, error);
+}
+
 rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *array, rer_input *input,
-                            const char *column_name, int64_t expected, rer_error *error)
+                            const char *column_name, int64_t expected, rer_header *header, rer_error *error)
 {
     if (input->format == RER_TEXT) {
-        RER_TRY(rer_input_texts(texts, input, column_name, expected, error));
+        RER_TRY(read_texts(texts, input, column_name, true, expected, header, error));
         return rer_labels_from_texts(labels, texts, error);
     }
     RER_TRY(rer_input_array(array, input, error));
@@ -153,11 +181,11 @@ rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *arr
 }
 
 rer_status rer_texts_open(rer_texts *texts, const char *path, const char *column_name, int64_t expected,
-                          rer_error *error)
+                          rer_header *header, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
     rer_status status = rer_input_open_column(&input, path, error);
-    RER_THEN(status, rer_input_texts(texts, &input, column_name, expected, error));
+    RER_THEN(status, rer_input_texts(texts, &input, column_name, expected, header, error));
     rer_input_close(&input);
     return status;
 }

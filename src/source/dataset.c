@@ -293,7 +293,16 @@ void rer_dataset_free(rer_dataset *data)
     rer_images_free(&data->images);
     rer_row_texts_free(&data->texts);
     rer_texts_free(&data->skipped);
+    rer_notes_free(&data->notes);
     RER_FREE_ALL(data->inputs, data->opened, data);
+}
+
+rer_status rer_dataset_note_header(rer_dataset *data, const char *path, const rer_header *header, rer_error *error)
+{
+    if (header->text[0] == 0)
+        return RER_OK;
+    return rer_notes_add(&data->notes, error, "%s: the first row, '%s', was taken for a header: it is one too many",
+                         path, header->text);
 }
 
 /* ---- for people -------------------------------------------------------------------------- */
@@ -305,7 +314,7 @@ rer_status rer_dataset_open_images(rer_dataset *data, const char *path, rer_erro
     RER_TRY(rer_images_open(&opened, path, data->N, &data->ids, error));
     rer_images_free(&data->images);
     data->images = opened;
-    return RER_OK;
+    return rer_dataset_note_header(data, path, &opened.header, error);
 }
 
 rer_status rer_dataset_set_images(rer_dataset *data, const rer_view *images, rer_error *error)
@@ -330,7 +339,7 @@ rer_status rer_dataset_open_texts(rer_dataset *data, const char *path, rer_error
     RER_TRY(rer_row_texts_open(&opened, path, data->N, error));
     rer_row_texts_free(&data->texts);
     data->texts = opened;
-    return RER_OK;
+    return rer_dataset_note_header(data, path, &opened.implied, error);
 }
 
 rer_status rer_dataset_set_texts(rer_dataset *data, const char *const *texts, int64_t count, rer_error *error)

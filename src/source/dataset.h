@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/device.h"
+#include "core/notes.h"
 #include "core/pool.h"
 #include "embed/hog.h"
 #include "core/options.h"
@@ -44,6 +45,7 @@ struct rer_dataset {
     rer_images images;        /* for people to look at; the rows themselves where they are pictures */
     rer_row_texts texts;      /* for people to read */
     bool has_folder_labels;   /* they are the names of folders, and in no file but ours */
+    rer_notes notes;          /* what their files were taken for, where the user may have meant something else */
     rer_texts skipped;        /* why pictures of a folder are no rows, one message each */
     char *inputs;             /* the files as a command line names them, to repeat a run; NULL: from memory */
     char *opened;             /* the same as JSON, to open them again (inputs.h); NULL: from memory */
@@ -54,6 +56,9 @@ void rer_dataset_wake_card(rer_dataset *data, const rer_options *options);
 
 /* Sets everything that follows from the opened features. */
 rer_status rer_dataset_describe(rer_dataset *data, const rer_options *options, rer_error *error);
+
+/* Notes that the first row of a file was taken for a header, where it was. */
+rer_status rer_dataset_note_header(rer_dataset *data, const char *path, const rer_header *header, rer_error *error);
 
 /* Whether all that is attached to the data set fits its rows and classes (attached.c): every entry asks. */
 rer_status rer_dataset_check(const rer_dataset *data, rer_error *error);

@@ -30,10 +30,11 @@ rer_status rer_input_table(rer_array *array, rer_texts *labels, rer_texts *colum
                            const char *label_column, const char *const *left_out, const rer_progress *progress,
                            rer_error *error);
 /* One text a row of any input: see rer_texts_open. */
-rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_error *error);
+rer_status rer_input_texts(rer_texts *texts, rer_input *input, const char *column, int64_t expected, rer_header *header,
+                           rer_error *error);
 /* One label a row. What they were made from is left in `texts` or `array`: free both. */
 rer_status rer_input_labels(rer_labels *labels, rer_texts *texts, rer_array *array, rer_input *input,
-                            const char *column, int64_t expected, rer_error *error);
+                            const char *column, int64_t expected, rer_header *header, rer_error *error);
 
 /* Each reads a header: dtype, order, shape and offset of the data within `bytes`. */
 rer_status rer_npy_header(rer_array *array, const rer_bytes *bytes, rer_error *error);

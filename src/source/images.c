@@ -107,10 +107,10 @@ static rer_status open_list(rer_images *images, rer_input *input, const char *pa
     RER_TRY(rer_copy_text(&folder, path, error));
     char *slash = strrchr(folder, '/');
     *(slash != NULL ? slash + 1 : folder) = 0;
-    rer_status status = rer_input_texts(&listed, input, NULL, N, error);
+    rer_status status = rer_input_texts(&listed, input, NULL, N, &images->header, error);
     if (status == RER_OK && listed.count != N)
-        status = rer_fail(error, RER_BAD_INPUT, "%s: names %lld pictures but there are %lld rows; give one a row", path,
-                          (long long)listed.count, (long long)N);
+        status = rer_fail(error, RER_BAD_INPUT, "%s: names %lld pictures but there are %lld rows; give one a row%s",
+                          path, (long long)listed.count, (long long)N, rer_header_remedy(listed.count, N));
     for (int64_t i = 0; i < listed.count && status == RER_OK; i++) {
         const char *name = rer_text(&listed, i);
         char *joined = NULL;
@@ -150,7 +150,7 @@ static rer_status open_file(rer_images *images, const char *path, int64_t N, rer
 {
     rer_input input = RER_NO_INPUT;
     rer_array array = {.fd = -1};
-    rer_status status = rer_input_open(&input, path, error);
+    rer_status status = rer_input_open_column(&input, path, error);
     if (status == RER_OK && input.format == RER_TEXT) {
         status = open_list(images, &input, path, N, error);
     } else {

@@ -7,6 +7,7 @@
 typedef struct rer_images {
     rer_array array; /* uint8 [N, H, W] or [N, H, W, channels]; name NULL where the pictures are files */
     rer_texts paths; /* [N] of the files; count 0 where they are an array */
+    rer_header header;
 } rer_images;
 
 /* `path`: a folder with N pictures (one for each id where ids are given, else in the order of their

@@ -251,8 +251,8 @@ static rer_status take_names(rer_labels *labels, rer_texts *names, const char *s
     if (names->count != labels->C)
         status = rer_fail(error, RER_BAD_INPUT,
                           "%s: has %lld class names but the labels have %d classes; give one "
-                          "name a line, in the order of the sorted labels",
-                          source, (long long)names->count, labels->C);
+                          "name a line, in the order of the sorted labels%s",
+                          source, (long long)names->count, labels->C, rer_header_remedy(names->count, labels->C));
     for (int64_t c = 0; c < names->count && status == RER_OK; c++)
         if (rer_text(names, c)[0] == 0)
             status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld is empty where the name of class '%s' should be",
@@ -272,7 +272,7 @@ static rer_status take_names(rer_labels *labels, rer_texts *names, const char *s
 rer_status rer_labels_rename(rer_labels *labels, const char *path, rer_error *error)
 {
     rer_texts names = {0};
-    RER_TRY(rer_texts_open(&names, path, NULL, labels->C, error));
+    RER_TRY(rer_texts_open(&names, path, NULL, labels->C, NULL, error));
     return take_names(labels, &names, path, error);
 }
 

@@ -52,26 +52,31 @@ static rer_status open_features(rer_dataset *data, const rer_files *files, rer_e
 
 static rer_status open_ids(rer_dataset *data, const rer_files *files, rer_error *error)
 {
-    RER_TRY(rer_texts_open(&data->ids, files->ids, NULL, data->N, error));
+    rer_header header = {0};
+    RER_TRY(rer_texts_open(&data->ids, files->ids, NULL, data->N, &header, error));
     if (data->ids.count != data->N)
-        return rer_fail(error, RER_BAD_INPUT, "%s has %lld ids but %s has %lld rows; give one a row", files->ids,
-                        (long long)data->ids.count, files->features, (long long)data->N);
-    return RER_OK;
+        return rer_fail(error, RER_BAD_INPUT, "%s has %lld ids but %s has %lld rows; give one a row%s", files->ids,
+                        (long long)data->ids.count, files->features, (long long)data->N,
+                        rer_header_remedy(data->ids.count, data->N));
+    return rer_dataset_note_header(data, files->ids, &header, error);
 }
 
 /* One value for each row, of what the user calls `what`: a file, or its column of that name. */
-static rer_status open_row_values(rer_labels *values, const rer_dataset *data, const char *file, const char *column,
+static rer_status open_row_values(rer_labels *values, rer_dataset *data, const char *file, const char *column,
                                   const char *what, const rer_files *files, rer_error *error)
 {
     rer_input input = RER_NO_INPUT;
     rer_texts texts = {0};
     rer_array array = {.fd = -1};
+    rer_header header = {0};
     rer_status status = rer_input_open_column(&input, file, error);
-    RER_THEN(status, rer_input_labels(values, &texts, &array, &input, column, data->N, error));
+    RER_THEN(status, rer_input_labels(values, &texts, &array, &input, column, data->N, &header, error));
     if (status == RER_OK && values->N != data->N)
         status = rer_fail(error, RER_BAD_INPUT,
-                          "%s has %lld %s but %s has %lld rows; give one a row (an empty one where there is none)",
-                          file, (long long)values->N, what, files->features, (long long)data->N);
+                          "%s has %lld %s but %s has %lld rows; give one a row (an empty one where there is none)%s",
+                          file, (long long)values->N, what, files->features, (long long)data->N,
+                          rer_header_remedy(values->N, data->N));
+    RER_THEN(status, rer_dataset_note_header(data, file, &header, error));
     rer_array_close(&array);
     rer_texts_free(&texts);
     rer_input_close(&input);

@@ -56,6 +56,7 @@ static rer_status lean_on(rer_dataset **other, const rer_dataset *data, rer_erro
     made->group_duplicates = false;
     made->ids = (rer_texts){0};
     made->columns = made->skipped = (rer_texts){0};
+    made->notes = (rer_notes){0};
     made->images = (rer_images){.array = {.fd = -1}};
     made->texts = (rer_row_texts){.input = RER_NO_INPUT};
     made->inputs = made->opened = NULL;

@@ -1,6 +1,7 @@
 /* The text of each row: see row_texts.h. */
 #include "source/row_texts.h"
 #include "source/csv_rows.h"
+#include "source/number.h"
 #include "source/texts.h"
 
 #include <jansson.h>
@@ -35,23 +36,20 @@ static rer_status is_json_lines(bool *is_json, const rer_input *input, rer_error
 
 typedef struct survey {
     rer_row_texts *texts;
+    int64_t N;               /* wanted */
     rer_texts_builder first; /* cells of the first row */
     int64_t rows;
+    bool has_words; /* some text of another row is a single word, as a header is */
 } survey;
 
 static rer_status survey_cell(void *context, int64_t line, int64_t column, const char *text, int64_t length,
                               rer_error *error)
 {
     survey *s = context;
-    (void)line, (void)column;
-    return s->rows == 0 ? rer_texts_add(&s->first, text, length, error) : RER_OK;
-}
-
-static rer_status survey_row(void *context, int64_t line, rer_error *error)
-{
-    survey *s = context;
-    (void)line, (void)error;
-    s->rows++;
+    (void)line;
+    if (s->rows == 0)
+        return rer_texts_add(&s->first, text, length, error);
+    s->has_words = s->has_words || (column == s->texts->column && rer_text_is_word(text));
     return RER_OK;
 }
 
@@ -77,27 +75,52 @@ static rer_status find_column(rer_row_texts *texts, const rer_texts *first, int6
     return RER_OK;
 }
 
+static rer_status survey_row(void *context, int64_t line, rer_error *error)
+{
+    survey *s = context;
+    (void)line;
+    return s->rows++ == 0 && !s->texts->is_json ? find_column(s->texts, &s->first.texts, s->N, error) : RER_OK;
+}
+
+/* A first row too many is a header where it says "text", the name that is looked for, or is a word above texts of which
+ * none is one. */
+static void imply_header(survey *s)
+{
+    rer_row_texts *texts = s->texts;
+    double number;
+    if (texts->header > 0 || texts->is_json || s->N < 1 || s->rows != s->N + 1)
+        return;
+    const char *first = rer_text(&s->first.texts, texts->column);
+    int64_t length = (int64_t)strlen(first);
+    bool is_named = strcmp(first, "text") == 0;
+    if (!is_named && (s->has_words || !rer_text_is_word(first) || rer_parse_number(first, length, &number)))
+        return;
+    texts->header = 1;
+    if (!is_named)
+        (void)rer_quote(texts->implied.text, sizeof texts->implied.text, first, length);
+}
+
 static rer_status survey_all(rer_row_texts *texts, int64_t N, rer_error *error)
 {
-    survey s = {.texts = texts};
+    survey s = {.texts = texts, .N = N};
     rer_csv_handler handler = {.cell = survey_cell, .row = survey_row, .context = &s};
     int64_t trailing = 0;
     texts->delimiter = texts->is_json ? RER_NO_DELIMITER : rer_csv_texts_delimiter(&texts->input);
     rer_status status = rer_csv_read(&texts->input, texts->delimiter, &handler, &trailing, error);
-    if (status == RER_OK && !texts->is_json)
+    if (status == RER_OK && !texts->is_json && s.rows == 0)
         status = find_column(texts, &s.first.texts, N, error);
+    if (status == RER_OK)
+        imply_header(&s);
     rer_texts_free(&s.first.texts);
     if (status != RER_OK)
         return status;
-    if (texts->header == 0 && !texts->is_json && N >= 0 && s.rows == N + 1)
-        texts->header = 1;
     int64_t rows = texts->rows = s.rows - texts->header;
     if (N == RER_ANY_ROWS)
         return RER_OK;
     rows += rer_max(0, rer_min(N - rows, trailing)); /* blank lines at the end are rows where rows are missing */
     if (rows != N)
-        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",
-                        texts->input.file, (long long)rows, (long long)N);
+        return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row%s",
+                        texts->input.file, (long long)rows, (long long)N, rer_header_remedy(rows, N));
     return RER_OK;
 }
 
@@ -127,7 +150,7 @@ static rer_status prepare(rer_row_texts *texts, int64_t N, rer_error *error)
         RER_TRY(is_json_lines(&texts->is_json, &texts->input, error));
         return survey_all(texts, N, error);
     }
-    RER_TRY(rer_input_texts(&texts->kept, &texts->input, NULL, N, error));
+    RER_TRY(rer_input_texts(&texts->kept, &texts->input, NULL, N, NULL, error));
     texts->rows = texts->kept.count;
     if (N != RER_ANY_ROWS && texts->kept.count != N)
         return rer_fail(error, RER_BAD_INPUT, "%s: has %lld texts but there are %lld rows; give one a row",

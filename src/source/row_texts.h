@@ -7,12 +7,13 @@
 #define RER_ANY_ROWS (-1)
 
 typedef struct rer_row_texts {
-    rer_input input; /* name NULL where there are none */
-    char *field;     /* column of a table or member of an object, or NULL: the only one, or "text" */
-    bool is_json;    /* one JSON value a line */
-    int64_t column;  /* of a table, from 0 */
-    char delimiter;  /* of a table */
-    int64_t header;  /* lines before the first row: 0 or 1 */
+    rer_input input;    /* name NULL where there are none */
+    char *field;        /* column of a table or member of an object, or NULL: the only one, or "text" */
+    bool is_json;       /* one JSON value a line */
+    int64_t column;     /* of a table, from 0 */
+    char delimiter;     /* of a table */
+    int64_t header;     /* lines before the first row: 0 or 1 */
+    rer_header implied; /* that line, where it was taken for a header without being asked for */
     int64_t rows;
     rer_texts kept; /* [N] where they come from memory */
 } rer_row_texts;

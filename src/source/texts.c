@@ -51,6 +51,14 @@ rer_status rer_texts_copy(rer_texts *texts, const char *const *from, int64_t cou
     return status;
 }
 
+bool rer_text_is_word(const char *text)
+{
+    const char *at = text;
+    while ((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || *at == '_' || *at == '-' || (*at & 0x80) != 0)
+        at++;
+    return at > text && *at == 0;
+}
+
 /* ---- arrays ------------------------------------------------------------------------------ */
 
 rer_status rer_array_check_column(const rer_array *array, const char *what, rer_error *error)

@@ -22,6 +22,14 @@ static inline const char *rer_text(const rer_texts *texts, int64_t i)
     return texts->bytes + texts->offset[i];
 }
 
+/* Letters, _ and - alone, as headers are: no number, no path, nothing of several words. */
+bool rer_text_is_word(const char *text);
+/* What to add to a message where there is one text more than rows. */
+static inline const char *rer_header_remedy(int64_t count, int64_t N)
+{
+    return count == N + 1 ? "; if its first row is a header, take it out or name the column, as in FILE:COLUMN" : "";
+}
+
 /* "'a', 'b', ..." as far as the buffer reaches, for messages. */
 const char *rer_texts_list(const rer_texts *texts, char *buffer, int64_t size);
 /* A column given by its number from 1 on -> from 0 on; -1 where the text is no such number. */

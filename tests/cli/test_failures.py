@@ -110,6 +110,26 @@ class BadInput(CliCase):
     def test_side_files_of_wrong_length(self):
         self.fails("ids.txt", 59, 60, arguments=("--ids", self.save("ids.txt", "i\n" * 59)))
         self.fails("names.txt", 2, 3, arguments=("--class-names", self.save("names.txt", "a\nb\n")))
+        self.fails("names.txt", 4, 3, arguments=("--class-names", self.save("names.txt", "name\none 1\none 2\none 3\n")))
+
+    def test_one_row_too_many(self):
+        rows = [0, *np.arange(60) % 3]
+        self.fails("y.csv", 61, "X.npy", 60, y=self.save("y.csv", "".join(f"{row}\n" for row in rows)))
+        self.fails("ids.txt", 61, "X.npy", 60, arguments=("--ids", self.save("ids.txt", "".join(f"r{i}\n" for i in range(61)))))
+        self.fails("t.txt", 61, 60, arguments=("--texts", self.save("t.txt", "".join(f"text {i}\n" for i in range(61)))))
+        self.fails("p.txt", 61, 60, arguments=("--images", self.save("p.txt", "X.npy\n" * 61)))
+
+    def test_a_header_is_said_to_be_one(self):
+        X, y = self.save_clusters(n=60)
+        labels = self.save("y.csv", "label\n" + "".join(f"{row % 3}\n" for row in range(60)))
+        ids = self.save("ids.csv", "id\n" + "".join(f"a/{row}.png\n" for row in range(60)))
+        self.rer("analyze", X, labels, "--ids", ids, "--save-model", "model", "--out", "out", "--quiet")
+        notes = " ".join(self.summary(self.path("out"))["notes"])
+        self.assertRegex(notes, r"y\.csv: the first row, 'label',.* header.*ids\.csv: the first row, 'id'")
+        self.assertIn("'label'", self.rer("score", "model", X, labels).out)
+        self.assertIn("'label'", self.rer("scale", X, labels).out)
+        self.rer("analyze", X, labels + ":label", "--ids", ids + ":id", "--out", "named", "--quiet")
+        self.assertNotIn("header", " ".join(self.summary(self.path("named"))["notes"]))
 
     @staticmethod
     def with_far_means(model):

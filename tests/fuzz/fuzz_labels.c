@@ -8,8 +8,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     rer_texts texts = {0};
     rer_labels labels = {0};
+    rer_header header = {0};
     const char *path = fuzz_file(".csv", data + 2, size - 2);
-    if (rer_texts_open(&texts, path, columns[data[1] % 3], (int8_t)data[0], NULL) == RER_OK) {
+    if (rer_texts_open(&texts, path, columns[data[1] % 3], (int8_t)data[0], &header, NULL) == RER_OK) {
         if (rer_labels_from_texts(&labels, &texts, NULL) == RER_OK) {
             for (int64_t i = 0; i < labels.N; i++)
                 if (labels.codes[i] < -1 || labels.codes[i] >= labels.C)

@@ -71,6 +71,55 @@ static void test_label_columns(void **state)
     rer_dataset_free(data);
 }
 
+/* The rows that are left of labels, ids and texts with one row too many, or what is wrong with them. */
+static void test_first_row_too_many(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        const char *note; /* NULL: refused */
+    } cases[] = {
+        {"labels", "label\nb\n\na\n", "'label'"},
+        {"labels", "class name\n1\n0\n1\n", "'class name'"},
+        {"labels", "b\nb\na\na\n", NULL}, /* a class like the others */
+        {"labels", "0\n1\n0\n1\n", NULL},
+        {"labels", "2\n1\n0\n1\n", NULL}, /* a number is no header, whatever else is there */
+        {"labels", "2.5e3\nb\na\na\n", NULL},
+        {"labels", "\"\"\nb\na\na\n", NULL},
+        {"groups", "video\n1\n1\n2\n", "'video'"},
+        {"groups", "1\n1\n1\n2\n", NULL},
+        {"subsets", "ann\nann\nbob\nbob\n", NULL},
+        {"ids", "id\nr0\nr1\nr2\n", "'id'"},
+        {"ids", "r0\nr1\nr2\nr3\n", NULL},
+        {"texts", "body\nso good\nso bad\noh well\n", "'body'"},
+        {"texts", "text\ngood\nbad\nwell\n", ""}, /* the name that is looked for */
+        {"texts", "so so\nso good\nso bad\noh well\n", NULL},
+        {"texts", "fine\nso good\nso bad\nwell\n", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = write_text("rows.csv", cases[i].text), *what = cases[i].name;
+        rer_files files = {.size = sizeof files,
+                           .features = write_features("x.npy"),
+                           .labels = strcmp(what, "labels") == 0 ? path : NULL,
+                           .ids = strcmp(what, "ids") == 0 ? path : NULL,
+                           .groups = strcmp(what, "groups") == 0 ? path : NULL,
+                           .subsets = strcmp(what, "subsets") == 0 ? path : NULL,
+                           .texts = strcmp(what, "texts") == 0 ? path : NULL};
+        if (cases[i].note == NULL) {
+            check_bad(&files, strcmp(what, "texts") == 0 ? "rows.csv: has 4" : "rows.csv has 4", "3 rows",
+                      "FILE:COLUMN");
+            continue;
+        }
+        rer_dataset *data = open_data(&files, RER_HOG);
+        assert_int_equal(data->notes.count, cases[i].note[0] != 0);
+        if (data->notes.count > 0) {
+            assert_non_null(strstr(data->notes.text[0], "rows.csv"));
+            assert_non_null(strstr(data->notes.text[0], cases[i].note));
+        }
+        rer_dataset_free(data);
+    }
+}
+
 /* Names of columns belong to the data set that read them alone: both are freed. */
 static void test_relabelled_table(void **state)
 {
@@ -303,10 +352,17 @@ static void test_bad_usage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_everything_together), FILES_TEST(test_label_columns), FILES_TEST(test_pictures),
-        FILES_TEST(test_descriptor),          FILES_TEST(test_memory),        FILES_TEST(test_set_later),
-        FILES_TEST(test_checksums),           FILES_TEST(test_bad_data),      FILES_TEST(test_bad_usage),
+        FILES_TEST(test_everything_together),
+        FILES_TEST(test_label_columns),
+        FILES_TEST(test_pictures),
+        FILES_TEST(test_descriptor),
+        FILES_TEST(test_memory),
+        FILES_TEST(test_set_later),
+        FILES_TEST(test_checksums),
+        FILES_TEST(test_bad_data),
+        FILES_TEST(test_bad_usage),
         FILES_TEST(test_relabelled_table),
+        FILES_TEST(test_first_row_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,7 +181,7 @@ static void try_path(const char *path)
 {
     rer_error error = {0};
     rer_texts texts = {0};
-    rer_status status = rer_texts_open(&texts, path, NULL, -1, &error);
+    rer_status status = rer_texts_open(&texts, path, NULL, -1, NULL, &error);
     rer_texts_free(&texts);
     if (status != RER_OK && status != RER_BAD_INPUT)
         fail_msg("status %d: %s", (int)status, error.message);

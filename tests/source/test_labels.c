@@ -30,7 +30,7 @@ static void check_texts(const char *text, const char *const *names, const int32_
     rer_texts texts = {0};
     rer_labels labels = {0};
     const char *path = write_text("y.csv", text);
-    if (rer_texts_open(&texts, path, NULL, count, &error) != RER_OK ||
+    if (rer_texts_open(&texts, path, NULL, count, NULL, &error) != RER_OK ||
         rer_labels_from_texts(&labels, &texts, &error) != RER_OK)
         fail_msg("%s", error.message);
     int32_t C = 0;
@@ -164,15 +164,23 @@ static void test_class_names(void **state)
     assert_int_equal(rer_labels_rename(&labels, write_text("n.txt", "tench, Tinca\r\n5\" disk\r\n"), &error), RER_OK);
     assert_string_equal(labels.names.bytes + labels.names.offset[0], "tench, Tinca");
     assert_string_equal(labels.names.bytes + labels.names.offset[1], "5\" disk");
-    assert_int_equal(rer_labels_rename(&labels, write_text("n.csv", "name\n\"a,b\"\nc\n"), &error), RER_OK);
+    assert_int_equal(rer_labels_rename(&labels, write_text("n.csv", "\"a,b\"\nc\n"), &error), RER_OK);
     assert_string_equal(labels.names.bytes + labels.names.offset[0], "a,b");
+
+    (void)write_text("named.csv", "name\none\ntwo\n");
+    char *column = strcat(strcpy((char[4200]){0}, file_path("named.csv")), ":name");
+    assert_int_equal(rer_labels_rename(&labels, column, &error), RER_OK);
+    assert_string_equal(labels.names.bytes + labels.names.offset[0], "one");
+    (void)rer_labels_rename(&labels, write_text("long.csv", "name\n1st\n2nd\n"), &error); /* no header is guessed */
+    assert_bad_input(&error, "long.csv", "3 class names", "2 classes", "FILE:COLUMN", NULL);
+    error = (rer_error){0};
 
     (void)rer_labels_rename(&labels, write_text("short.txt", "one\n"), &error);
     assert_bad_input(&error, "short.txt", "1 class names", "2 classes", NULL);
     error = (rer_error){0};
     (void)rer_labels_rename(&labels, write_text("blank.txt", "one\n\n"), &error);
-    assert_bad_input(&error, "blank.txt", "line 2", "empty", "'c'", NULL);
-    assert_string_equal(labels.names.bytes + labels.names.offset[0], "a,b"); /* unchanged */
+    assert_bad_input(&error, "blank.txt", "line 2", "empty", "'two'", NULL);
+    assert_string_equal(labels.names.bytes + labels.names.offset[0], "one"); /* unchanged */
     rer_labels_free(&labels);
     rer_array_close(&array);
 }

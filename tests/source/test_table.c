@@ -144,8 +144,9 @@ static void check_texts(const char *path, const char *column, int64_t expected, 
 {
     rer_error error = {0};
     rer_texts texts = {0};
+    rer_header header = {0};
     char got[500] = "";
-    if (rer_texts_open(&texts, path, column, expected, &error) != RER_OK)
+    if (rer_texts_open(&texts, path, column, expected, &header, &error) != RER_OK)
         fail_msg("%s", error.message);
     for (int64_t i = 0; i < texts.count; i++) {
         strcat(got, i > 0 ? "|" : "");
@@ -158,13 +159,13 @@ static void check_texts(const char *path, const char *column, int64_t expected, 
 static void test_columns_of_texts(void **state)
 {
     (void)state;
-    check_texts(write_text("y.csv", "label\na\nb\n"), NULL, 2, "a|b");
+    check_texts(write_text("y.csv", "label\na\nb\n"), "label", 2, "a|b");
     check_texts(write_text("y.csv", "label\na\nb\n"), NULL, 3, "label|a|b");
     check_texts(write_text("y.csv", "label\na\nb\n"), NULL, -1, "label|a|b");
     check_texts(write_text("y.csv", "a\n\nb\n\n\n"), NULL, 4, "a||b|");
     check_texts(write_text("y.csv", "a\n\nb\n\n\n"), NULL, 3, "a||b");
     check_texts(write_text("y.csv", "id,label\n1,a\n2,\"b,c\"\n"), "label", 2, "a|b,c");
-    check_texts(write_text("y.csv", "id,label\n1,a\n2,b\n"), "2", 2, "a|b");
+    check_texts(write_text("y.csv", "id,label\n1,a\n2,b\n"), "2", 3, "label|a|b");
     check_texts(write_text("y.tsv", "a,1\tb\nc\td\n"), "1", 2, "a,1|c");
     check_texts(write_text("y.txt", "a,1\n\"b\n"), NULL, 2, "a,1|\"b");
     check_texts(write_text("names", "a b\r\nc"), NULL, 2, "a b|c");
@@ -172,18 +173,59 @@ static void test_columns_of_texts(void **state)
     check_texts(write_npy("y.npy", "<i2", 0, "(2,)", numbers, 4), NULL, 2, "-3|12");
 }
 
+/* One name too many: the first is a header where it is a word and no other is one, and nobody has to say so. */
+static void test_implied_headers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *column;
+        const char *header; /* "": none */
+    } cases[] = {
+        {"id\na/1.png\nb/2.png\n", NULL, "id"},
+        {"file_name\n17\n18\n", NULL, "file_name"},
+        {"Stra\xC3\x9F"
+         "e\nMain St. 1\nMain St. 2\n",
+         NULL,
+         "Stra\xC3\x9F"
+         "e"},
+        {"id,y\n7,a\n8,b\n", "1", "id"},
+        {"r0\nr1\nr2\n", NULL, ""},        /* one of them */
+        {"ann\nbob\ncarl\n", NULL, ""},    /* likewise */
+        {"id\nbob\nr2\n", NULL, ""},       /* another word */
+        {"17\n18\n19\n", NULL, ""},        /* a number */
+        {"nan\n18\n19\n", NULL, ""},       /* another one */
+        {"\nr1\nr2\n", NULL, ""},          /* nothing at all */
+        {"file name\nr1\nr2\n", NULL, ""}, /* two words */
+        {"id\nr1\nr2\n", "id", ""},        /* asked for */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rer_error error = {0};
+        rer_texts texts = {0}, named = {0};
+        rer_header header = {0};
+        bool is_left_out = cases[i].header[0] != 0 || (cases[i].column != NULL && cases[i].column[0] == 'i');
+        const char *path = write_text("ids.csv", cases[i].text);
+        assert_int_equal(rer_texts_open(&texts, path, cases[i].column, 2, &header, &error), RER_OK);
+        assert_int_equal(texts.count, is_left_out ? 2 : 3);
+        assert_string_equal(header.text, cases[i].header);
+        rer_texts_free(&texts);
+        assert_int_equal(rer_texts_open(&named, path, cases[i].column, 2, NULL, &error), RER_OK);
+        assert_int_equal(named.count, header.text[0] == 0 && is_left_out ? 2 : 3); /* who cannot be told gets all */
+        rer_texts_free(&named);
+    }
+}
+
 static void test_bad_columns_of_texts(void **state)
 {
     (void)state;
     rer_error error = {0};
     rer_texts texts = {0};
-    (void)rer_texts_open(&texts, write_text("y.csv", "id,label\n1,a\n"), NULL, 1, &error);
+    (void)rer_texts_open(&texts, write_text("y.csv", "id,label\n1,a\n"), NULL, 1, NULL, &error);
     assert_bad_input(&error, "y.csv", "2 columns", "'id', 'label'", NULL);
     error = (rer_error){0};
-    (void)rer_texts_open(&texts, write_text("y.csv", "id,label\n1,a\n"), "x", 1, &error);
+    (void)rer_texts_open(&texts, write_text("y.csv", "id,label\n1,a\n"), "x", 1, NULL, &error);
     assert_bad_input(&error, "y.csv", "no column 'x'", "'id', 'label'", NULL);
     error = (rer_error){0};
-    (void)rer_texts_open(&texts, write_text("y.txt", "ok\n\xC0\xAF\n"), NULL, 2, &error);
+    (void)rer_texts_open(&texts, write_text("y.txt", "ok\n\xC0\xAF\n"), NULL, 2, NULL, &error);
     assert_bad_input(&error, "y.txt", "line 2", "\\xc0\\xaf", NULL);
     assert_null(texts.bytes);
 }
@@ -229,9 +271,11 @@ static void test_progress(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        FILES_TEST(test_headers),    FILES_TEST(test_progress),         FILES_TEST(test_separators_and_line_ends),
-        FILES_TEST(test_numbers),    FILES_TEST(test_label_column),     FILES_TEST(test_many_rows),
-        FILES_TEST(test_bad_tables), FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
+        FILES_TEST(test_headers),          FILES_TEST(test_implied_headers),
+        FILES_TEST(test_progress),         FILES_TEST(test_separators_and_line_ends),
+        FILES_TEST(test_numbers),          FILES_TEST(test_label_column),
+        FILES_TEST(test_many_rows),        FILES_TEST(test_bad_tables),
+        FILES_TEST(test_columns_of_texts), FILES_TEST(test_bad_columns_of_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,9 @@ static rer_status other_labels(int32_t *target, const rer_labels *labels, const 
     rer_label_file other = {.array = {.fd = -1}};
     rer_status status = rer_label_file_open(&other, path, column, labels->N, error);
     if (status == RER_OK && other.labels.N != labels->N)
-        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld; each row needs both", path,
+        status = rer_fail(error, RER_BAD_INPUT, "%s has %lld labels but %s has %lld; each row needs both%s", path,
                           (long long)other.labels.N, labels->source != NULL ? labels->source : "the first file",
-                          (long long)labels->N);
+                          (long long)labels->N, rer_header_remedy(other.labels.N, labels->N));
     RER_THEN(status, translate(target, labels, &other.labels, error));
     rer_label_file_free(&other);
     return status;

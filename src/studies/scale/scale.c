@@ -306,7 +306,8 @@ static void fit_laws(rer_scaling *scaling, const rer_reconstructor *reconstructo
     }
 }
 
-static rer_status add_notes(rer_scaling *scaling, const rer_reconstructor *reconstructor, rer_error *error)
+static rer_status add_notes(rer_scaling *scaling, const rer_reconstructor *reconstructor, const rer_notes *of_data,
+                            rer_error *error)
 {
     const rer_scale_law *law = &scaling->laws[RER_CHI];
     double first = scaling->points[0].mean[RER_CHI];
@@ -319,6 +320,8 @@ static rer_status add_notes(rer_scaling *scaling, const rer_reconstructor *recon
                               scaling->points[0].n));
     if (reconstructor->scale_note != NULL)
         RER_TRY(rer_notes_add(&scaling->notes, error, "%s", reconstructor->scale_note));
+    for (int i = 0; i < of_data->count; i++)
+        RER_TRY(rer_notes_add(&scaling->notes, error, "%s", of_data->text[i]));
     return RER_OK;
 }
 
@@ -393,7 +396,7 @@ static rer_status run_all(scale_run *scale, const rer_dataset *data, const rer_p
     RER_TRY(run_points(scale, &part, error));
     const rer_reconstructor *reconstructor = scale->whole->model->reconstructor;
     fit_laws(scaling, reconstructor);
-    return add_notes(scaling, reconstructor, error);
+    return add_notes(scaling, reconstructor, &data->notes, error);
 }
 
 rer_status rer_scale(rer_scaling **scaling, const rer_dataset *data, const rer_options *given,
