@@ -244,6 +244,25 @@ rer_status rer_labels_from_array(rer_labels *labels, const rer_array *array, rer
     return status;
 }
 
+/* Whoever goes by names alone, as rer apply does, could not tell such classes apart. */
+static rer_status check_different(const rer_texts *names, const char *source, rer_error *error)
+{
+    named *sorted = NULL; /* [C] */
+    rer_status status = rer_allocate(&sorted, names->count, sizeof *sorted, "class names", error);
+    for (int64_t c = 0; status == RER_OK && c < names->count; c++)
+        sorted[c] = (named){rer_text(names, c), (int32_t)c};
+    if (status == RER_OK)
+        qsort(sorted, (size_t)names->count, sizeof *sorted, by_bytes);
+    for (int64_t i = 1; status == RER_OK && i < names->count; i++)
+        if (by_bytes(&sorted[i - 1], &sorted[i]) == 0)
+            status =
+                rer_fail(error, RER_BAD_INPUT, "%s: names %d and %d (from 1) are both '%s'; each class needs its own",
+                         source, 1 + (int)rer_min(sorted[i - 1].number, sorted[i].number),
+                         1 + (int)rer_max(sorted[i - 1].number, sorted[i].number), RER_QUOTED(sorted[i].name));
+    free(sorted);
+    return status;
+}
+
 /* `*names` belong to the labels afterwards, whatever happens. */
 static rer_status take_names(rer_labels *labels, rer_texts *names, const char *source, rer_error *error)
 {
@@ -257,6 +276,7 @@ static rer_status take_names(rer_labels *labels, rer_texts *names, const char *s
         if (rer_text(names, c)[0] == 0)
             status = rer_fail(error, RER_BAD_INPUT, "%s: line %lld is empty where the name of class '%s' should be",
                               source, (long long)c + 1, rer_text(&labels->names, c));
+    RER_THEN(status, check_different(names, source, error));
     if (status != RER_OK) {
         rer_texts_free(names);
         return status;

@@ -159,6 +159,12 @@ class Apply(CliCase):
         self.assertEqual((np.load(self.path("z.npy")) != y).sum(), 2)
         self.assertIn(f"{(p > .5).sum() - 2} rows above 0.5 stay as they are", done.out)
 
+    def test_equal_class_names_are_refused(self):
+        X, y = self.save_clusters(n=60)
+        names = self.save("names.txt", "cat\ndog\ncat\n")
+        message = self.rer("analyze", X, y, "--class-names", names, "--out", "results", code=1).err
+        self.assertIn("names.txt: names 1 and 3 (from 1) are both 'cat'", message)
+
     def test_automatic_with_class_names_and_missing_labels(self):
         names = self.save("names.txt", "one\ntwo\nthree\n")
         missing = [100, 101]

@@ -178,6 +178,9 @@ static void test_class_names(void **state)
     (void)rer_labels_rename(&labels, write_text("short.txt", "one\n"), &error);
     assert_bad_input(&error, "short.txt", "1 class names", "2 classes", NULL);
     error = (rer_error){0};
+    (void)rer_labels_rename(&labels, write_text("same.txt", "one\none\n"), &error);
+    assert_bad_input(&error, "same.txt", "names 1 and 2", "'one'", NULL);
+    error = (rer_error){0};
     (void)rer_labels_rename(&labels, write_text("blank.txt", "one\n\n"), &error);
     assert_bad_input(&error, "blank.txt", "line 2", "empty", "'two'", NULL);
     assert_string_equal(labels.names.bytes + labels.names.offset[0], "one"); /* unchanged */
