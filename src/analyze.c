@@ -285,6 +285,19 @@ static rer_status enter_units(rer_run *run, const rer_units *units, rer_result *
                                "the features are measurements in units of their own: each was standardised");
 }
 
+/* So that rows of another table are scored column by column. */
+static rer_status keep_columns(rer_model *model, const rer_dataset *data, rer_error *error)
+{
+    rer_texts_builder kept = {0};
+    rer_status status = RER_OK;
+    for (int64_t i = 0; i < data->columns.count && status == RER_OK; i++) {
+        const char *name = rer_text(&data->columns, i);
+        status = rer_texts_add(&kept, name, (int64_t)strlen(name), error);
+    }
+    model->columns = kept.texts;
+    return status;
+}
+
 /* `span` and `units` are freed by the caller where they have not become the model's. */
 static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span, rer_units **units,
                                const rer_dataset *data, run_outputs *outputs, timed *times, rer_error *error)
@@ -308,7 +321,7 @@ static rer_status run_analysis(rer_result *result, rer_run *run, rer_span **span
     result->model->units = *units;
     *span = NULL;
     *units = NULL;
-    return RER_OK;
+    return keep_columns(result->model, data, error);
 }
 
 /* *result is freed by the caller, on failure too. */
@@ -411,6 +424,26 @@ static rer_status match_classes(int32_t *map, const rer_model *model, const rer_
     return RER_OK;
 }
 
+static rer_status check_columns(const rer_model *model, const rer_dataset *data, rer_error *error)
+{
+    int64_t D = rer_model_columns(model);
+    if (data->D != D)
+        return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
+                        data->features.name, (long long)data->D, name_of(model), (long long)D);
+    if (data->columns.count != model->columns.count) /* one of them has no names */
+        return RER_OK;
+    for (int64_t i = 0; i < model->columns.count; i++) {
+        const char *given = rer_text(&data->columns, i), *fitted = rer_text(&model->columns, i);
+        if (strcmp(given, fitted) != 0)
+            return rer_fail(error, RER_BAD_INPUT,
+                            "%s: feature %lld is the column '%s', but %s was fitted on '%s' there; give the columns "
+                            "that it was fitted on in their order, or leave their names out",
+                            data->features.name, (long long)(i + 1), RER_QUOTED(given), name_of(model),
+                            RER_QUOTED(fitted));
+    }
+    return RER_OK;
+}
+
 static rer_status give_labels(rer_result *result, const rer_model *model, const rer_dataset *data, rer_error *error)
 {
     int32_t *map = NULL;
@@ -447,9 +480,7 @@ static rer_status score(rer_result **result, const rer_model *model, const rer_d
 {
     double started = rer_now();
     rer_run run = {0};
-    if (data->D != rer_model_columns(model))
-        return rer_fail(error, RER_BAD_INPUT, "%s: rows have %lld features, but %s was fitted on %lld",
-                        data->features.name, (long long)data->D, name_of(model), (long long)rer_model_columns(model));
+    RER_TRY(check_columns(model, data, error));
     RER_TRY(rer_result_make(result, data->N, model->C, options, error));
     rer_status status = run_scoring(*result, &run, model, data, outputs, times, error);
     rer_run_end(&run);

@@ -4,6 +4,7 @@
 #include "core/json.h"
 #include "core/tensors.h"
 #include "fit/model.h"
+#include "source/texts.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -24,6 +25,7 @@ void rer_model_free(rer_model *model)
     for (int32_t c = 0; model->names != NULL && c < model->C; c++)
         free(model->names[c]);
     free(model->names);
+    rer_texts_free(&model->columns);
     free(model->source);
     free(model->n);
     rer_channel_free(model->channel);
@@ -48,6 +50,28 @@ static void save_names(const rer_model *model, rer_tensors *tensors)
     char *text = NULL;
     (void)rer_file_text(&text, put_names, model, NULL);
     rer_tensors_set_text(tensors, "class_names", text); /* fails where there was no memory for it */
+    free(text);
+}
+
+static void put_columns(rer_writer *writer, const void *what, int which)
+{
+    const rer_texts *columns = what;
+    rer_json json = {.writer = writer, .style = RER_JSON_LINE};
+    (void)which;
+    rer_json_array(&json, NULL);
+    for (int64_t i = 0; i < columns->count; i++)
+        rer_json_text(&json, NULL, rer_text(columns, i));
+    rer_json_end(&json);
+}
+
+/* Rows that come without names, as most do, leave no entry. */
+static void save_columns(const rer_model *model, rer_tensors *tensors)
+{
+    char *text = NULL;
+    if (model->columns.count == 0)
+        return;
+    (void)rer_file_text(&text, put_columns, &model->columns, NULL);
+    rer_tensors_set_text(tensors, "column_names", text);
     free(text);
 }
 
@@ -95,6 +119,7 @@ static rer_tensors *save_model(const rer_model *model)
     rer_tensors_set_number(tensors, "rows", (double)model->N);
     rer_tensors_set_number(tensors, "features", (double)model->D);
     save_names(model, tensors);
+    save_columns(model, tensors);
     rer_tensors_add(tensors, "class_sizes", RER_I64, RER_SHAPE(model->C), model->n);
     if (normalizer->low != NULL) {
         rer_tensors_add(tensors, "normalize.low", RER_F64, RER_SHAPE(model->D), normalizer->low);
@@ -152,6 +177,28 @@ static rer_status load_names(rer_model *model, rer_tensors *tensors, rer_error *
             rer_tensors_fail(tensors, "the name of class %d is no text", c);
         status = name != NULL ? rer_copy_text(&model->names[c], name, error) : rer_tensors_status(tensors, error);
     }
+    json_decref(names);
+    return status;
+}
+
+/* Names of the features, where they were known. */
+static rer_status load_columns(rer_model *model, rer_tensors *tensors, rer_error *error)
+{
+    const char *text = rer_tensors_text(tensors, "column_names");
+    json_t *names = text != NULL ? json_loads(text, 0, NULL) : NULL;
+    int64_t D = rer_model_columns(model);
+    rer_texts_builder columns = {0};
+    rer_status status = RER_OK;
+    if (text != NULL && json_array_size(names) != (size_t)D)
+        rer_tensors_fail(tensors, "the names of columns are not those of %lld features", (long long)D);
+    for (int64_t i = 0; text != NULL && status == RER_OK && i < D; i++) {
+        const char *name = json_string_value(json_array_get(names, (size_t)i));
+        if (name == NULL)
+            rer_tensors_fail(tensors, "the name of column %lld is no text", (long long)(i + 1));
+        status = name != NULL ? rer_texts_add(&columns, name, (int64_t)strlen(name), error)
+                              : rer_tensors_status(tensors, error);
+    }
+    model->columns = columns.texts;
     json_decref(names);
     return status;
 }
@@ -252,6 +299,7 @@ static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error 
     load_span(model, tensors);
     if (status == RER_OK) /* one more feature makes them directions */
         status = rer_units_get(&model->units, tensors, model->D - 1, error);
+    RER_THEN(status, load_columns(model, tensors, error));
     model->shrinkage = rer_tensors_number(tensors, "shrinkage");
     double rows = rer_tensors_number(tensors, "rows");
     if (!(rows >= 2 && rows < 1e15))

@@ -22,6 +22,7 @@ struct rer_model {
     int64_t N;                   /* rows it was fitted on */
     int64_t *n;                  /* [C] of each class */
     char **names;                /* [C] */
+    rer_texts columns;           /* names of the features as they came, of a table; count 0: none */
     char *source;                /* the file it was loaded from, for messages; NULL: none */
     double shrinkage;            /* NaN where it plays no part */
     double rank;                 /* of the classes' subspaces, likewise */

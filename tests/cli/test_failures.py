@@ -139,6 +139,14 @@ class BadInput(CliCase):
         means = np.frombuffer(model[start + begin:start + end], "<f8") * 1e30
         return model[:start + begin] + means.tobytes() + model[start + end:]
 
+    def test_columns_of_another_table(self):
+        X, y = clusters(n=60, d=2)
+        table = lambda names: names + ",y\n" + "".join(f"{a},{b},{c}\n" for (a, b), c in zip(X, y))
+        self.rer("analyze", self.save("t.csv", table("a,b")), "--label-column", "y", "--save-model", "model", "--quiet")
+        self.rer("score", "model", "t.csv", "--label-column", "y")
+        message = self.rer("score", "model", self.save("t.csv", table("b,a")), "--label-column", "y", code=1).err
+        self.assertRegex(message, "t.csv: feature 1 is the column 'b', but model was fitted on 'a'")
+
     def test_bad_model(self):
         X, y = self.save_clusters(n=60)
         self.rer("analyze", X, y, "--save-model", "model", "--quiet")

@@ -98,8 +98,63 @@ static void test_lost_names(void **state)
     made_data_free(&made);
 }
 
+/* A table with the columns of another, as a model keeps them in its file. */
+static void score_table(const rer_model *model, const char *header, rer_error *error)
+{
+    char text[400];
+    rer_dataset *data = NULL;
+    rer_result *result = NULL;
+    (void)snprintf(text, sizeof text, "%s1,0\n0,1\n1,1\n", header);
+    rer_files files = {.size = sizeof files, .features = write_text("new.csv", text)};
+    assert_int_equal(rer_dataset_open(&data, &files, NULL, error), RER_OK);
+    (void)rer_score(&result, model, data, NULL, NULL, NULL, error);
+    rer_result_free(result);
+    rer_dataset_free(data);
+}
+
+static void test_columns_of_a_table(void **state)
+{
+    (void)state;
+    char text[2000];
+    int used = snprintf(text, sizeof text, "a,\"b \"\"\xC3\xA4\"\"\",class\n");
+    for (int i = 0; i < 60; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%d,%d,%d\n", 100 * (i % 2) + i % 7, i % 5, i % 2);
+    rer_files files = {.size = sizeof files, .features = write_text("old.csv", text), .label_column = "class"};
+    rer_error error = {0};
+    rer_dataset *data = NULL;
+    rer_result *fitted = NULL;
+    rer_model *model = NULL;
+    assert_int_equal(rer_dataset_open(&data, &files, NULL, &error), RER_OK);
+    assert_int_equal(rer_analyze(&fitted, data, NULL, NULL, NULL, &error), RER_OK);
+    assert_int_equal(rer_model_save(rer_result_model(fitted), file_path("model"), &error), RER_OK);
+    assert_int_equal(rer_model_load(&model, file_path("model"), &error), RER_OK);
+    score_table(model, "a,\"b \"\"\xC3\xA4\"\"\"\n", &error);
+    assert_int_equal(error.status, RER_OK);
+    score_table(model, "", &error); /* without names their places count */
+    assert_int_equal(error.status, RER_OK);
+    score_table(model, "\"b \"\"\xC3\xA4\"\"\",a\n", &error);
+    assert_bad_input(&error, "new.csv", "feature 1", "'b \"\xC3\xA4\"'", "'a'", "model", NULL);
+    error = (rer_error){0};
+    score_table(model, "a,c\n", &error);
+    assert_bad_input(&error, "new.csv", "feature 2", "'c'", "'b \"\xC3\xA4\"'", NULL);
+    rer_model_free(model);
+    model = NULL;
+    error = (rer_error){0};
+    int64_t size;
+    unsigned char *bytes = read_whole(file_path("model"), &size), *names = memmem(bytes, (size_t)size, "[\\\"a\\\"", 6);
+    assert_non_null(names);
+    memcpy(names, "[7    ", 6);
+    (void)rer_model_load(&model, write_file("damaged", bytes, size), &error);
+    assert_bad_input(&error, "damaged", "column 1", NULL);
+    assert_null(model);
+    free(bytes);
+    rer_result_free(fitted);
+    rer_dataset_free(data);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {FILES_TEST(test_round_trip), FILES_TEST(test_lost_names)};
+    const struct CMUnitTest tests[] = {FILES_TEST(test_round_trip), FILES_TEST(test_lost_names),
+                                       FILES_TEST(test_columns_of_a_table)};
     return cmocka_run_group_tests_name("fit.model", tests, NULL, NULL);
 }
