@@ -89,8 +89,15 @@ static void on_row(int end, void *context)
         r->blank++;
         return;
     }
-    if (r->columns == 0)
+    if (r->columns == 0) {
         r->columns = r->cells;
+        if (r->columns == 1 && r->blank > 0 && r->status == RER_OK) /* its first cell was given without them */
+            r->status =
+                rer_fail(r->error, RER_BAD_INPUT,
+                         "%s: begins with a blank line; write \"\" there where it is a row without a value, else "
+                         "take it out",
+                         r->input->name);
+    }
     if (r->columns != 1)
         r->blank = 0;
     if (r->cells != r->columns)
@@ -141,6 +148,7 @@ rer_status rer_csv_read(const rer_input *input, char delimiter, const rer_csv_ha
     rows r = {.input = input, .handler = handler, .error = error, .line = 1, .row_line = 1};
     struct csv_parser parser;
     char *chunk = NULL;
+    r.columns = delimiter == RER_NO_DELIMITER; /* a line is a cell: blank ones are rows from the start */
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL | CSV_APPEND_NULL) != 0)
         return rer_fail(error, RER_SYSTEM, "out of memory: %s needs a parser", input->name);
     csv_set_delim(&parser, (unsigned char)delimiter);

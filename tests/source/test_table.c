@@ -164,6 +164,10 @@ static void test_columns_of_texts(void **state)
     check_texts(write_text("y.csv", "label\na\nb\n"), NULL, -1, "label|a|b");
     check_texts(write_text("y.csv", "a\n\nb\n\n\n"), NULL, 4, "a||b|");
     check_texts(write_text("y.csv", "a\n\nb\n\n\n"), NULL, 3, "a||b");
+    check_texts(write_text("y.csv", "\"\"\na\n\nb\n"), NULL, 4, "|a||b");
+    check_texts(write_text("y.csv", "\na,b\n"), "2", 1, "b");
+    check_texts(write_text("y.txt", "\n\na\n\nb\n\n"), NULL, 5, "||a||b");
+    check_texts(write_text("y.txt", "\n\n"), NULL, 2, "|");
     check_texts(write_text("y.csv", "id,label\n1,a\n2,\"b,c\"\n"), "label", 2, "a|b,c");
     check_texts(write_text("y.csv", "id,label\n1,a\n2,b\n"), "2", 3, "label|a|b");
     check_texts(write_text("y.tsv", "a,1\tb\nc\td\n"), "1", 2, "a,1|c");
@@ -194,7 +198,7 @@ static void test_implied_headers(void **state)
         {"id\nbob\nr2\n", NULL, ""},       /* another word */
         {"17\n18\n19\n", NULL, ""},        /* a number */
         {"nan\n18\n19\n", NULL, ""},       /* another one */
-        {"\nr1\nr2\n", NULL, ""},          /* nothing at all */
+        {"\"\"\nr1\nr2\n", NULL, ""},      /* nothing at all */
         {"file name\nr1\nr2\n", NULL, ""}, /* two words */
         {"id\nr1\nr2\n", "id", ""},        /* asked for */
     };
@@ -224,6 +228,9 @@ static void test_bad_columns_of_texts(void **state)
     error = (rer_error){0};
     (void)rer_texts_open(&texts, write_text("y.csv", "id,label\n1,a\n"), "x", 1, NULL, &error);
     assert_bad_input(&error, "y.csv", "no column 'x'", "'id', 'label'", NULL);
+    error = (rer_error){0};
+    (void)rer_texts_open(&texts, write_text("y.csv", "\na\nb\n"), NULL, 3, NULL, &error);
+    assert_bad_input(&error, "y.csv", "begins with a blank line", "\"\"", NULL);
     error = (rer_error){0};
     (void)rer_texts_open(&texts, write_text("y.txt", "ok\n\xC0\xAF\n"), NULL, 2, NULL, &error);
     assert_bad_input(&error, "y.txt", "line 2", "\\xc0\\xaf", NULL);
