@@ -13,6 +13,9 @@ typedef struct rer_page {
     rer_gallery gallery;
 } rer_page;
 
+/* page_answer.c: how many labels are wrong, as a sentence and in numbers. */
+void rer_page_headline(char *text, size_t size, const rer_page *page);
+void rer_page_numbers(const rer_page *page);
 /* page_data.c: everything that the page's script shows, as JSON inside the page. */
 void rer_page_data(const rer_page *page);
 /* page_dataset.c: the section on the whole data set: charts, meanings, how to repeat the run. */
@@ -26,6 +29,11 @@ void rer_page_details(const rer_page *page);
 static inline const char *rer_page_say(const rer_page *page, const char *labels, const char *clusters)
 {
     return page->data->clusters > 0 ? clusters : labels;
+}
+
+static inline int64_t rer_page_wrong(const rer_summary *summary)
+{
+    return rer_labels_of(summary, summary->noise_rate);
 }
 
 /* ---- numbers of classes: class_numbers.c ------------------------------------------------------ */
