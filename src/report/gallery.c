@@ -12,8 +12,6 @@ enum {
     TEXT_MAX = 800
 };
 
-#define WORTH_A_LOOK .05 /* fewer than one mistake in 20: people stop finding any */
-
 void rer_gallery_free(rer_gallery *gallery)
 {
     RER_FREE_ALL(gallery->suspects, gallery->examples, gallery->classes, gallery->samples, gallery->outliers,
@@ -110,11 +108,11 @@ static void choose_ranked(rer_gallery *gallery, const rer_result *result, int64_
 {
     int64_t least = rer_max(rer_min(result->summary.n_issues, SUSPECTS_MAX), SUSPECTS_FEW);
     int64_t found = rer_result_suspects(result, wanted, gallery->suspects), n = found;
-    while (n > least && !(rer_sample_of(result, gallery->suspects[n - 1]).mistakenness >= WORTH_A_LOOK))
+    while (n > least && !(rer_sample_of(result, gallery->suspects[n - 1]).mistakenness >= RER_WORTH_A_LOOK))
         n--;
     gallery->n_ranked = gallery->n_suspects = n;
     gallery->is_all_worth = n < found;
-    gallery->is_any_worth = n > 0 && rer_sample_of(result, gallery->suspects[0]).mistakenness >= WORTH_A_LOOK;
+    gallery->is_any_worth = n > 0 && rer_sample_of(result, gallery->suspects[0]).mistakenness >= RER_WORTH_A_LOOK;
 }
 
 static void add_suspect(rer_gallery *gallery, const rer_result *result, int64_t row)

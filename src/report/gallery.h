@@ -18,6 +18,8 @@ enum {
     RER_CLASSES_WITH_SAMPLES = 100,
 };
 
+#define RER_WORTH_A_LOOK .05 /* fewer than one mistake in 20: people stop finding any */
+
 /* A named column of one row beside what is typical of its two classes. */
 typedef struct rer_telling {
     int32_t column; /* -1: none */

@@ -48,10 +48,43 @@ static void put_apply(const rer_page *page)
     free(word);
 }
 
+/* How many labels to look at, where the flagged are the lesser part of the wrong ones; 0: nothing more is to be gained.
+ * What the page calls a good place to stop holds here too. */
+static int64_t worth_looking(const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
+    const rer_gallery *gallery = &page->gallery;
+    int64_t count = 2 * rer_max(summary->n_issues, 50);
+    if (gallery->is_all_worth)
+        count = rer_min(count, gallery->n_ranked);
+    bool is_promised = !isnan(summary->noise_low); /* scores of other detectors promise nothing */
+    if (!is_promised || page->result->options.budget >= 0 || count >= summary->chi_all.n ||
+        2 * summary->n_issues >= rer_page_wrong(summary))
+        return 0;
+    double more = rer_result_expected_wrong(page->result, count) - summary->expected_wrong;
+    return more >= fmax(1, RER_WORTH_A_LOOK * (double)(count - summary->n_issues)) ? count : 0;
+}
+
+static void put_advice(const rer_page *page)
+{
+    rer_writer *writer = page->writer;
+    int64_t count = worth_looking(page);
+    if (count == 0)
+        return;
+    int64_t wrong = llround(rer_result_expected_wrong(page->result, count));
+    rer_put(writer, " These are the clearest: the first ");
+    rer_put_count(writer, count);
+    rer_put(writer, " (<code>--budget ");
+    rer_put_integer(writer, count);
+    rer_put(writer, "</code>) would hold about ");
+    rer_put_count(writer, wrong);
+    rer_puts(writer, rer_page_say(page, " wrong one", " of another cluster"),
+             page->data->clusters == 0 && wrong != 1 ? "s." : ".");
+}
+
 /* What to do with the answer, in three steps. */
 static void put_next(const rer_page *page)
 {
-    const rer_summary *summary = &page->result->summary;
     rer_writer *writer = page->writer;
     if (page->gallery.n_suspects == 0)
         return;
@@ -61,16 +94,7 @@ static void put_next(const rer_page *page)
                           "samples below, the least clear first. <kbd>k</kbd> keeps one in its cluster, <kbd>f</kbd> "
                           "moves it to the other"),
              ", <kbd>d</kbd> drops the sample.");
-    if (page->result->options.budget < 0 && 2 * summary->n_issues < rer_page_wrong(summary)) {
-        int64_t twice = 2 * rer_max(summary->n_issues, 50);
-        rer_put(writer, " These are the clearest: the first ");
-        rer_put_count(writer, twice);
-        rer_put(writer, " (<code>--budget ");
-        rer_put_integer(writer, twice);
-        rer_put(writer, "</code>) would hold about ");
-        rer_put_count(writer, llround(rer_result_expected_wrong(page->result, twice)));
-        rer_put(writer, " wrong ones.");
-    }
+    put_advice(page);
     rer_put(writer, "</li>\n<li>Export your decisions.</li>\n<li>Apply them");
     put_apply(page);
     rer_put(writer, "</li>\n</ol></div>\n");

@@ -5,6 +5,7 @@ import unittest
 import xml.etree.ElementTree as tree
 
 import numpy as np
+from sklearn.datasets import load_iris
 
 from page_case import PageCase, clusters, column, data_of
 
@@ -137,6 +138,34 @@ class Page(PageCase):
         text = self.words("--normalize", "minmax", "--detector", "confident", "--seed", 3)
         for part in ("(minmax)", "another detector", "--normalize minmax", "--seed 3", "--detector confident"):
             self.assertIn(part, text)
+
+    def test_advice_is_worth_it(self):
+        """More is to be looked at only where more is found: one in 20 at least, one at all, never after the good place to
+        stop, and not where it is all there is."""
+        r = np.random.default_rng(0)
+        given = 0
+        for X, y in (load_iris(return_X_y=True), (r.normal(size=(20, 4)), np.arange(20) % 2),
+                     (r.normal(size=(60, 4)), np.arange(60) % 4), clusters(n=300, spread=.6),
+                     clusters(n=1000, classes=10, planted=100, spread=.5)):
+            self.analyze(X.astype("f4"), y)
+            text = (self.folder / "out" / "report.html").read_text(encoding="utf-8")
+            text = re.sub(r"<[^>]*>", "", text.split('<script type="application/json"')[0])
+            p = np.sort(column(self.table("samples.csv"), "mistakenness"))[::-1]
+            flagged = (p > .5).sum()
+            advice = re.search(r"the first ([\d,]+) \(--budget (\d+)\) would hold about ([\d,]+) (.*?)\.", text)
+            if advice is None:
+                continue
+            given += 1
+            count, budget, wrong = (int(number.replace(",", "")) for number in advice.groups()[:3])
+            self.assertEqual(count, budget)
+            self.assertLess(count, len(y))
+            self.assertGreaterEqual(p[flagged:count].sum(), max(1, (count - flagged) / 20) - 1e-5)
+            self.assertAlmostEqual(wrong, p[:count].sum(), delta=.5001)
+            self.assertEqual(advice[4], "wrong one" if wrong == 1 else "wrong ones")
+            if "a good place to stop" in text:
+                shown = re.search(r"The ([\d,]+) most suspicious labels", text)
+                self.assertLessEqual(count, int(shown[1].replace(",", "")))
+        self.assertGreaterEqual(given, 3)
 
     def test_words_of_clusters(self):
         X, y = clusters(n=400, classes=4, spread=1.2)
