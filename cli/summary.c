@@ -9,6 +9,7 @@
 #include "cli.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -205,6 +206,17 @@ static int widest(const suspect_line *lines, int64_t count, size_t member, const
     return width;
 }
 
+/* As many digits as a threshold was given with, 15 at most: with fewer .999999 is 1, above which nothing lies. */
+static int digits_of(double threshold)
+{
+    char text[40];
+    int digits = 3;
+    do
+        (void)snprintf(text, sizeof text, "%.*g", digits, threshold);
+    while (strtod(text, NULL) != threshold && digits++ < 15);
+    return digits < 15 ? digits : 6;
+}
+
 /* Where to begin, and what that buys. Scores of other detectors are no promises. */
 static void print_budgets(const cli_job *job)
 {
@@ -219,7 +231,8 @@ static void print_budgets(const cli_job *job)
     if (summary->n_issues > 0) {
         say("Start with the %s flagged", grouped(number, summary->n_issues));
         if (option_is(job->arguments, "budget", "auto") && isfinite(summary->threshold))
-            say(" (%s over %.3g)", summary->threshold_on_chi ? "chi" : "mistakenness", summary->threshold);
+            say(" (%s over %.*g)", summary->threshold_on_chi ? "chi" : "mistakenness", digits_of(summary->threshold),
+                summary->threshold);
         if (promised)
             say(has_clusters(job) ? ": about %s %s of another cluster" : ": about %s %s wrong", grouped(wrong, buys),
                 are(buys));

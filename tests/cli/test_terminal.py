@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 from PIL import Image
 
-from cli_case import COMMAND, CliCase, clusters
+from cli_case import COMMAND, CliCase, clusters, column
 
 
 class Terminal(CliCase):
@@ -96,6 +96,14 @@ class Terminal(CliCase):
         self.assertIn(f"\nStart with the {self.summary()['n_issues']} flagged.\n", text)
         with open(self.path("out/report.html"), encoding="utf-8") as page:
             self.assertNotIn("of them wrong", page.read().split('<script type="application/json"')[0])
+
+    def test_a_threshold_is_told_from_its_neighbours(self):
+        X, y = self.save_clusters(planted=29)
+        for threshold in (.5, .07, .999999, .1234567):
+            text = self.rer("analyze", X, y, "--threshold", threshold, "--out", "out").out
+            shown = re.search(r"Start with the (\d+) flagged \(mistakenness over ([\d.]+)\)", text)
+            self.assertEqual(float(shown[2]), threshold)
+            self.assertEqual(int(shown[1]), (column(self.samples(), "label_score") < 1 - threshold).sum())
 
     def test_features_that_say_nothing(self):
         """Rows that are all the same but one, copies under both labels, few rows and labels at random: no one knows that
