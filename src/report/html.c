@@ -166,24 +166,19 @@ static void put_classes(const rer_page *page)
 static void put_page(const rer_page *page)
 {
     rer_writer *writer = page->writer;
-    char headline[200], origin[120];
+    char headline[200], lead[400], origin[120];
     const char *name = page->data->features.name;
     rer_frame frame = {.kind = rer_page_say(page, "Label report", "Cluster report"),
                        .name = name != NULL ? name : "data in memory",
                        .headline = headline,
-                       .lead = rer_page_say(
-                           page,
-                           "Each sample was compared with a model of every class, its own one without the sample, and "
-                           "suspects with the samples next to them. A label is suspicious where another class fits "
-                           "better.",
-                           "Each sample was compared with a model of every cluster, its own one without the sample. It "
-                           "is doubtful where another cluster fits better."),
+                       .lead = lead,
                        .style = {rer_report_css, rer_report_css_sha256},
                        .scripts = {{rer_report_js, rer_report_js_sha256},
                                    {rer_decisions_js, rer_decisions_js_sha256},
                                    {rer_review_js, rer_review_js_sha256},
                                    {rer_classes_js, rer_classes_js_sha256}}};
     rer_page_headline(headline, sizeof headline, page);
+    rer_page_lead(lead, sizeof lead, page);
     (void)snprintf(origin, sizeof origin, "checksum of the features %016llx, of the labels %016llx",
                    (unsigned long long)page->data->features_checksum, (unsigned long long)page->data->labels_checksum);
     rer_frame_start(writer, &frame);

@@ -15,6 +15,9 @@ typedef struct rer_page {
 
 /* page_answer.c: how many labels are wrong, as a sentence and in numbers. */
 void rer_page_headline(char *text, size_t size, const rer_page *page);
+void rer_page_lead(char *text, size_t size, const rer_page *page);
+/* The threshold times `scale` (100: percent), in as many digits as tell it from its neighbours. */
+const char *rer_threshold_text(char text[RER_CHART_TEXT], double threshold, double scale);
 void rer_page_numbers(const rer_page *page);
 /* page_data.c: everything that the page's script shows, as JSON inside the page. */
 void rer_page_data(const rer_page *page);
@@ -29,6 +32,12 @@ void rer_page_details(const rer_page *page);
 static inline const char *rer_page_say(const rer_page *page, const char *labels, const char *clusters)
 {
     return page->data->clusters > 0 ? clusters : labels;
+}
+
+/* Mistakenness is the score of another detector, which has its own count of wrong labels and may have its own flags. */
+static inline bool rer_page_is_of_detector(const rer_page *page)
+{
+    return page->result->model != NULL && page->result->options.detector != RER_DETECT_RER;
 }
 
 static inline int64_t rer_page_wrong(const rer_summary *summary)

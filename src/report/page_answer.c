@@ -15,6 +15,50 @@ static void write_cluster_headline(char *text, size_t size, const rer_summary *s
                        summary->n_classes, rer_fixed_text(doubtful, (double)n, 0), all);
 }
 
+/* One that was given has few digits, and all of them are shown; one that was computed is cut. */
+const char *rer_threshold_text(char text[RER_CHART_TEXT], double threshold, double scale)
+{
+    enum { COMPUTED = 6, GIVEN = 12 };
+    double shown = scale * threshold, digits = shown;
+    int decimals = 0;
+    for (; decimals < GIVEN && fabs(digits - round(digits)) > 1e-15 * fabs(digits); decimals++)
+        digits = shown * pow(10, decimals + 1);
+    return rer_fixed_text(text, shown, decimals < GIVEN ? decimals : COMPUTED);
+}
+
+/* Only what was done: a saved model has no rows to compare with, a classifier of the user's own has done so already. */
+void rer_page_lead(char *text, size_t size, const rer_page *page)
+{
+    const rer_result *result = page->result;
+    const rer_options *options = &result->options;
+    const char *own = options->reconstructor == RER_PUBLISHED ? "" : ", its own one without the sample";
+    bool looked = result->looks.count > 0, has_opinion = page->data->pred_probs.name != NULL;
+    char detector[128];
+    rer_option_text(options, "detector", detector, sizeof detector);
+    if (page->data->clusters > 0)
+        (void)snprintf(text, size,
+                       "Each sample was compared with a model of every cluster%s. It is doubtful where another cluster "
+                       "fits better.",
+                       own);
+    else if (result->model == NULL)
+        (void)snprintf(text, size, "Each sample was compared with the saved model of every class. %s",
+                       result->summary.n_labelled > 0 ? "A label is suspicious where another class fits better."
+                                                      : "The class that fits best is suggested.");
+    else if (rer_page_is_of_detector(page))
+        (void)snprintf(text, size,
+                       "Another detector, %s, judged the labels. For χ and errors each sample was compared with a "
+                       "model of every class%s.",
+                       detector, own);
+    else
+        (void)snprintf(
+            text, size,
+            "Each sample was compared with a model of every class%s%s%s. A label is suspicious where another "
+            "class fits better%s.",
+            own, looked ? ", and suspects with the samples next to them" : "",
+            has_opinion ? ", and your probabilities were weighed with that" : "",
+            has_opinion ? " or is more probable" : "");
+}
+
 void rer_page_headline(char *text, size_t size, const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
@@ -100,11 +144,35 @@ static void put_wrong_labels(const rer_page *page)
         rer_put(writer, "under 0.01 %");
     else
         rer_put_percent(writer, summary->noise_rate);
-    rer_put(writer, rer_page_say(page, " of the labels, the sum of all probabilities",
-                                 " of the samples, the sum of all probabilities"));
+    if (rer_page_is_of_detector(page))
+        rer_put(writer, " of the labels, as the detector itself counts them");
+    else
+        rer_put(writer, rer_page_say(page, " of the labels, the sum of all probabilities",
+                                     " of the samples, the sum of all probabilities"));
     if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high))
         put_range(writer, summary);
     rer_put(writer, "</dd></div>\n");
+}
+
+/* What made them flagged ones. */
+static void put_rule(const rer_page *page)
+{
+    const rer_summary *summary = &page->result->summary;
+    bool is_of_detector = rer_page_is_of_detector(page);
+    rer_writer *writer = page->writer;
+    char text[RER_CHART_TEXT];
+    if (page->result->options.budget >= 0)
+        rer_put(writer, "as many as were asked for");
+    else if (isnan(summary->threshold) && is_of_detector)
+        rer_put(writer, "by the detector’s own rule");
+    else if (!isfinite(summary->threshold))
+        rer_put(writer, "no χ is above the threshold");
+    else if (summary->threshold_on_chi)
+        rer_puts(writer, "χ above ", rer_threshold_text(text, summary->threshold, 1));
+    else if (is_of_detector)
+        rer_puts(writer, "its score above ", rer_threshold_text(text, summary->threshold, 1));
+    else
+        rer_puts(writer, "probability above ", rer_threshold_text(text, summary->threshold, 100), " %");
 }
 
 static void put_flagged(const rer_page *page)
@@ -114,16 +182,7 @@ static void put_flagged(const rer_page *page)
     start_number(writer, "Flagged for review");
     rer_put_count(writer, summary->n_issues);
     rer_put(writer, "</dd><dd class=\"small\">");
-    if (isnan(summary->threshold))
-        rer_put(writer, "as many as were asked for");
-    else if (!isfinite(summary->threshold))
-        rer_put(writer, "no χ is above the threshold");
-    else
-        rer_put(writer, summary->threshold_on_chi ? "χ above " : "probability above ");
-    if (isfinite(summary->threshold) && summary->threshold_on_chi)
-        rer_put_decimal(writer, summary->threshold);
-    else if (isfinite(summary->threshold))
-        rer_put_percent(writer, summary->threshold);
+    put_rule(page);
     if (!isnan(summary->noise_low) && !isnan(summary->expected_wrong) && summary->n_issues > 0) { /* else no promise */
         rer_put(writer, "; about ");
         rer_put_count(writer, llround(summary->expected_wrong));

@@ -136,11 +136,15 @@ static void put_meaning(rer_writer *writer, const char *name, const char *meanin
     rer_puts(writer, "<dt>", name, "</dt><dd>", meaning, "</dd>\n");
 }
 
-static void put_label_meanings(rer_writer *writer)
+static void put_label_meanings(rer_writer *writer, bool is_of_detector)
 {
-    put_meaning(writer, "Probably wrong",
-                "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
-                "contradict the classes, beyond what overlapping classes explain.");
+    if (is_of_detector)
+        put_meaning(writer, "Probably wrong",
+                    "How many labels are wrong, as the detector itself estimates: not the sum of its scores.");
+    else
+        put_meaning(writer, "Probably wrong",
+                    "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
+                    "contradict the classes, beyond what overlapping classes explain.");
     put_meaning(writer, "Likely wrong",
                 "The mean mistakenness of a class or group: the wrong labels that can be told one by one.");
 }
@@ -149,8 +153,12 @@ static void put_meanings(const rer_page *page)
 {
     rer_writer *writer = page->writer;
     rer_put(writer, "<h3>What the numbers mean</h3>\n<dl class=\"meanings\">\n");
-    put_meaning(writer, "Error",
-                "How far a sample lies from what a class looks like. Its own class is looked at without the sample.");
+    bool is_left_out = page->result->model != NULL && page->result->options.reconstructor != RER_PUBLISHED;
+    put_meaning(
+        writer, "Error",
+        is_left_out
+            ? "How far a sample lies from what a class looks like. Its own class is looked at without the sample."
+            : "How far a sample lies from what a class looks like.");
     put_meaning(writer, "χ of a sample",
                 "Its own class’s error over the best other class’s. Below 1 its own class fits best, above 1 another "
                 "one does.");
@@ -161,14 +169,18 @@ static void put_meanings(const rer_page *page)
         writer, "Difficulty",
         "The nearest-class error over that of guessing: 0 is trivial, 1 is hopeless. Unlike χ it can be compared "
         "between features and data sets.");
-    put_meaning(writer, "Mistakenness",
-                rer_page_say(page,
-                             "The probability that a label is wrong, given the errors of all classes and how often "
-                             "labels are wrong in this data set.",
-                             "The probability that a sample belongs to another cluster than the one that it was put "
-                             "into, given the errors of all clusters."));
+    if (rer_page_is_of_detector(page))
+        put_meaning(writer, "Mistakenness", "How suspicious the detector finds a label, from 0 to 1.");
+    else
+        put_meaning(
+            writer, "Mistakenness",
+            rer_page_say(page,
+                         "The probability that a label is wrong, given the errors of all classes and how often "
+                         "labels are wrong in this data set.",
+                         "The probability that a sample belongs to another cluster than the one that it was put "
+                         "into, given the errors of all clusters."));
     if (page->data->clusters == 0)
-        put_label_meanings(writer);
+        put_label_meanings(writer, rer_page_is_of_detector(page));
     put_meaning(writer, rer_page_say(page, "Nearest-class error", "Nearest-cluster error"),
                 rer_page_say(page,
                              "How often the class with the smallest error is not the given one. Wrong labels and "
@@ -217,6 +229,9 @@ static const char *describe_probability(const rer_page *page)
         return "Probabilities and flags are those of another detector: see how to repeat this.";
     if (options->probability == RER_DENSITY || options->reconstructor == RER_PUBLISHED)
         return "From how χ is spread follow the noise rate and the probability that a label is wrong.";
+    if (page->data->pred_probs.name != NULL)
+        return "From the errors of all samples and your own probabilities follow how often each class is labelled as "
+               "another one, and with that the probability that a label is wrong.";
     return rer_page_say(
         page,
         "From the errors of all samples follow how often each class is labelled as another one, and with "
@@ -271,6 +286,7 @@ static void put_fact_number(rer_writer *writer, const char *name, double value, 
 static void put_facts(const rer_page *page)
 {
     const rer_summary *summary = &page->result->summary;
+    char text[RER_CHART_TEXT];
     rer_writer *writer = page->writer;
     rer_put(writer, "<h3>In numbers</h3>\n");
     rer_frame_facts_start(writer);
@@ -288,8 +304,9 @@ static void put_facts(const rer_page *page)
     put_fact_number(writer, "noise rate, at least", summary->noise_low, 4);
     put_fact_number(writer, "noise rate, at most", summary->noise_high, 4);
     put_fact_number(writer, "nearest-class error", summary->error_rate, 4);
-    put_fact_number(writer, summary->threshold_on_chi ? "threshold (χ)" : "threshold (mistakenness)",
-                    summary->threshold, 4);
+    if (isfinite(summary->threshold))
+        rer_frame_fact(writer, summary->threshold_on_chi ? "threshold (χ)" : "threshold (mistakenness)",
+                       rer_threshold_text(text, summary->threshold, 1));
     put_fact_number(writer, "shrinkage", summary->shrinkage, 4);
     put_fact_number(writer, "temperature", summary->temperature, 4);
     put_fact_number(writer, "rank", summary->rank, 0);

@@ -139,6 +139,64 @@ class Page(PageCase):
         for part in ("(minmax)", "another detector", "--normalize minmax", "--seed 3", "--detector confident"):
             self.assertIn(part, text)
 
+    def page_words(self, out="out"):
+        text = (self.folder / out / "report.html").read_text(encoding="utf-8").split('<script type="application/json"')[0]
+        return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", re.sub(r"(?s)<style.*?</style>", "", text)))
+
+    def test_other_detectors_count_for_themselves(self):
+        for detector in ("confident", "knn", "simifeat"):
+            X, y = clusters(n=300, classes=3, planted=20, spread=1)
+            self.analyze(X, y, "--detector", detector)
+            summary = json.loads((self.folder / "out" / "summary.json").read_text())
+            text = self.page_words()
+            count = int(re.search(r"Probably wrong labels (\d+)", text)[1])
+            self.assertEqual(count, round(300 * summary["noise_rate"]))
+            p = column(self.table("samples.csv"), "mistakenness")
+            if round(p.sum()) != count:
+                self.assertNotIn("sum of all probabilities", text)
+            self.assertNotIn("as many as were asked for", text)
+            self.assertNotIn("probability above", text)
+            self.assertIn(f"Another detector, {detector},", text)
+            self.analyze(X, y, "--detector", detector, "--budget", 7)
+            self.assertRegex(self.page_words(), "Flagged for review 7 as many as were asked for")
+        self.analyze(X, y)
+        self.assertIn("the sum of all probabilities", self.page_words())
+
+    def test_a_threshold_is_told_from_its_neighbours(self):
+        X, y = clusters(n=300, classes=3, planted=29, spread=8)
+        for threshold in (.5, .07, .999999, 0, 1, .1234567):
+            self.analyze(X, y, "--threshold", threshold)
+            text = self.page_words()
+            flagged, shown = re.search(r"Flagged for review (\d+) probability above ([\d.]+) %", text).groups()
+            self.assertAlmostEqual(float(shown) / 100, threshold, delta=1e-12)
+            p, right = (column(self.table("samples.csv"), name) for name in ("mistakenness", "label_score"))
+            self.assertEqual(int(flagged), ((p > threshold) if threshold < .5 else (right < 1 - threshold)).sum())
+            fact = re.search(r"threshold \(mistakenness\) ([\d.]+)", text)[1]
+            self.assertAlmostEqual(float(fact), threshold, delta=1e-12)
+        self.analyze(X, y, "--budget", "100%")
+        self.assertNotRegex(self.page_words(), "(probability|χ) above")
+        self.analyze(X, y, "--threshold", "paper")
+        flagged, shown = re.search(r"Flagged for review (\d+) χ above ([\d.]+)", self.page_words()).groups()
+        self.assertEqual(int(flagged), (column(self.table("samples.csv"), "rer") > float(shown)).sum())
+
+    def test_only_steps_that_were_made_are_described(self):
+        X, y = clusters(n=300, classes=3, planted=20, spread=1)
+        second, left_out = "with the samples next to them", "one without the sample"
+        self.analyze(X, y, "--save-model", "model")
+        self.assertIn(second, self.page_words())
+        self.assertIn(left_out, self.page_words())
+        self.assertIn("is looked at without the sample", self.page_words())
+        self.rer("score", "model", "X.npy", "y.npy", "--out", "scored", "--quiet")
+        for words in (second, left_out, "looked at without the sample"):
+            self.assertNotIn(words, self.page_words("scored"))
+        self.save("q.npy", np.full((300, 3), 1 / 3))
+        for options in (("--pred-probs", "q.npy"), ("--probability", "density"), ("--detector", "knn")):
+            self.analyze(X, y, *options)
+            self.assertNotIn(second, self.page_words())
+            self.assertEqual("your probabilities" in self.page_words(), options[0] == "--pred-probs")
+        self.analyze(X, y, "--reconstructor", "published")
+        self.assertNotIn(left_out, self.page_words())
+
     def test_advice_is_worth_it(self):
         """More is to be looked at only where more is found: one in 20 at least, one at all, never after the good place to
         stop, and not where it is all there is."""
