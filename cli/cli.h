@@ -166,3 +166,11 @@ void print_padded(const char *text, int width);   /* cut or filled up to exactly
 const char *grouped(char out[32], int64_t value); /* 12,345 */
 
 void print_summary(const cli_job *job);
+const char *class_name(const cli_job *job, int32_t c);
+bool has_clusters(const cli_job *job); /* in place of labels */
+
+/* reason.c: why a label is suspicious, the class that is suggested being called `other`; names of at most `width`
+ * columns. */
+typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
+void describe_why(char *out, size_t size, const cli_job *job, const rer_sample *sample, const char *other, int width,
+                  reason_length length);

@@ -15,7 +15,7 @@
 
 enum { SUSPECTS = 10, HARDEST = 3, PAIRS = 3, NOTES = 2, SUBSETS = 8, TEXT = 512 };
 
-static const char *class_name(const cli_job *job, int32_t c)
+const char *class_name(const cli_job *job, int32_t c)
 {
     const char *name = rer_result_class_name(job->result, c);
     return name == NULL ? "-" : name[0] == 0 ? "(empty)" : name;
@@ -26,7 +26,7 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-static bool has_clusters(const cli_job *job)
+bool has_clusters(const cli_job *job)
 {
     return !option_is(job->arguments, "clusters", "0");
 }
@@ -114,59 +114,6 @@ static void print_findings(const cli_job *job)
             summary->difficulty, 100 * summary->error_rate, has_clusters(job) ? "cluster" : "class", summary->chi);
 }
 
-typedef enum reason_length { WHOLE, BRIEF, BARE } reason_length;
-
-/* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
- * "9/10 nearest". Where some classes were not compared, these are near, and others may be nearer. */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
-                          reason_length length)
-{
-    bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
-    const char *typical = length == WHOLE ? "a typical one" : "usual";
-    const char *nearest = sample->near_whole ? "nearest" : "near";
-    char far[64] = "", none[32] = "";
-    if (odd)
-        (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
-    if (length == BARE)
-        far[0] = 0;
-    else if (!odd && sample->nearness <= 1.1)
-        (void)snprintf(far, sizeof far, ", as near as %s", typical);
-    else if (!odd && sample->nearness < 10)
-        (void)snprintf(far, sizeof far, ", %.1fx as far as %s", sample->nearness, typical);
-    else if (!odd && !isnan(sample->nearness))
-        (void)snprintf(far, sizeof far, ", far away from them");
-    if (length == BARE && odd)
-        (void)snprintf(out, size, "%s", none);
-    else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d %s%s", none, sample->near_suggested, sample->near, nearest, far);
-    else
-        (void)snprintf(out, size,
-                       sample->near_whole ? "%s%d of its %d nearest are '%s'%s" : "%s%d of %d near rows are '%s'%s",
-                       none, sample->near_suggested, sample->near, other, far);
-}
-
-/* "4.1x closer to 'cat' than to its own class"; brief: "4.1x closer than its own class" */
-static void describe_reason(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
-                            reason_length length)
-{
-    double ratio = sample->chi >= 1 ? sample->chi : 1 / sample->chi;
-    char times[32], which[TEXT + 8] = "";
-    (void)snprintf(times, sizeof times,
-                   ratio < 1.995   ? "%.2fx"
-                   : ratio < 99.95 ? "%.1fx"
-                   : ratio < 1000  ? "%.0fx"
-                                   : "over 1000x",
-                   ratio);
-    if (length == WHOLE)
-        (void)snprintf(which, sizeof which, " to '%s'", other);
-    if (ratio < 1.005)
-        (void)snprintf(out, size, "as close%s as to its own %s", which, kind);
-    else if (sample->chi >= 1)
-        (void)snprintf(out, size, "%s closer%s than to its own %s", times, which, kind);
-    else
-        (void)snprintf(out, size, "%s closer to its own %s", times, kind);
-}
-
 /* "99.8%" */
 static void describe_probability(char *out, size_t size, double p)
 {
@@ -192,8 +139,7 @@ static void fill_line(suspect_line *line, const cli_job *job, int64_t row, int w
     (void)clean_name(line->given, TEXT, class_name(job, sample.given), width);
     (void)clean_name(line->suggested, TEXT, class_name(job, sample.suggested), width);
     describe_probability(line->wrong, sizeof line->wrong, sample.mistakenness);
-    (sample.near > 0 ? describe_near : describe_reason)(line->why, sizeof line->why, &sample, line->suggested,
-                                                        has_clusters(job) ? "cluster" : "class", length);
+    describe_why(line->why, sizeof line->why, job, &sample, line->suggested, width, length);
 }
 
 static int widest(const suspect_line *lines, int64_t count, size_t member, const char *title)

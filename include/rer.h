@@ -301,6 +301,9 @@ RER_API const char *rer_result_note(const rer_result *result, int index);
 
 /* `data` of these is the one that the result was made from: pictures, texts, ids and names of files are its. */
 
+/* The class that the user's own probabilities (rer_files.pred_probs) favour for a row; -1: they have no part in the
+ * result, or cannot be read. */
+RER_API int32_t rer_result_favoured(const rer_result *result, const rer_dataset *data, int64_t row);
 /* Makes a folder of samples.csv, classes.csv, summary.json and report.html (and the files of the details, where there
  * are some), with a manifest.json that lists their sizes and checksums. It takes the place of earlier results as a
  * whole or, on an error, not at all; a folder that holds anything else is an error. */

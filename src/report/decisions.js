@@ -8,7 +8,7 @@
     place, row: s[0], given: s[1], suggested: s[2], p: s[3], chi: s[4],
     flagged: (s[5] & 1) !== 0, outlier: (s[5] & 2) !== 0, like: s[6], unlike: s[7],
     near: s[8], nearSuggested: s[9], nearness: s[10], group: s[11], nearest: s[12], neighbours: s[13], telling: s[14],
-    likely: new Map(s[15]),
+    likely: new Map(s[15]), favoured: s[16],
     ranked: (s[5] & 4) !== 0,
     id: data.ids ? data.ids[s[0]] : null, name: data.ids ? data.ids[s[0]] : fileName(s[0]), words: null,
   }));

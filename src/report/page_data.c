@@ -70,6 +70,7 @@ static bool make_list(listed *list, const rer_page *page)
     for (int64_t i = 0; i < gallery->n_suspects; i++) {
         list_class(list, result->given[gallery->suspects[i]]);
         list_class(list, rer_suggested(result, gallery->suspects[i]));
+        list_class(list, rer_result_favoured(result, page->data, gallery->suspects[i]));
     }
     for (int64_t i = 0; i < gallery->n_suspects; i++)
         list_likely(list, result, gallery->suspects[i]);
@@ -273,6 +274,8 @@ static void put_suspects(rer_json *json, const rer_page *page, const listed *lis
         put_rows(json, gallery->neighbours + i * RER_NEIGHBOURS, RER_NEIGHBOURS);
         put_telling(json, gallery, i);
         put_likely(json, page, list, sample.row);
+        int32_t favoured = rer_result_favoured(page->result, page->data, sample.row);
+        rer_json_integer(json, NULL, favoured >= 0 ? list->place[favoured] : -1);
         rer_json_end(json);
     }
     rer_json_end(json);

@@ -51,8 +51,9 @@
     const again = before ? shown.indexOf(before) : -1;
     choose(again >= 0 ? again : firstOpen());
     $("none").hidden = shown.length > 0;
-    $("count").textContent = shown.length === suspects.length ? `${grouped(suspects.length)} suspects`
-      : `${grouped(shown.length)} of ${grouped(suspects.length)} suspects`;
+    const noun = suspects.length === 1 ? "suspect" : "suspects";
+    $("count").textContent = shown.length === suspects.length ? `${grouped(suspects.length)} ${noun}`
+      : `${grouped(shown.length)} of ${grouped(suspects.length)} ${noun}`;
   }
 
   const firstOpen = () => shown.length === 0 ? -1 : Math.max(0, shown.findIndex((s) => !store.state.has(s.row)));
@@ -214,11 +215,15 @@
         : s.nearness < 10 ? [`; ${s.nearness.toFixed(1)}× as far from `, label(s.suggested), " as a typical one. "]
           : ["; far away from them. "];
     const rows = data.nearWhole ? `of its ${s.near} nearest` : `of ${s.near} near rows`; // else some may be nearer
-    return [`${s.nearSuggested} ${rows} are `, label(s.suggested), ...words];
+    return [`${s.nearSuggested} ${rows} ${s.nearSuggested === 1 ? "is" : "are"} `, label(s.suggested), ...words];
   }
+
+  /* Where the features do not speak for the suggestion, the user's own probabilities did. */
+  const speaksOpinion = (s) => s.favoured >= 0 && s.favoured !== s.given && s.chi < 1.005;
 
   function nearness(s) {
     if (s.chi === null) return [];
+    if (speaksOpinion(s)) return ["Your probabilities favour ", label(s.favoured), "."];
     const nearer = s.chi >= 1;
     const ratio = nearer ? s.chi : 1 / s.chi;
     const times = (ratio < 1.995 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1)

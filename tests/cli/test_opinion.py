@@ -1,4 +1,7 @@
 """--pred-probs: pooled with the user's own probabilities, never much worse than the better of the two."""
+import json
+import os
+import re
 import unittest
 
 import numpy as np
@@ -53,6 +56,38 @@ class Opinion(CliCase):
     def test_ours_are_better(self):
         ours, theirs, _ = self.check(5, 0)
         self.assertGreater(ours, theirs + .2)
+
+    def test_the_reason_does_not_contradict_the_verdict(self):
+        """A label that is called wrong though the features speak for it has the user's probabilities for a reason."""
+        X, y, q, _ = made(0, 3, n=600, classes=3)
+        for name, array in (("X.npy", X), ("y.npy", y), ("q.npy", q)):
+            self.save(name, array)
+        named = {}
+        for columns, brief in ((120, r"your probabilities favour '(\d+)'"), (62, r"your probabilities(?:: '(\d+)')?$")):
+            text = self.rer("analyze", "X.npy", "y.npy", "--pred-probs", "q.npy", "--out", "out",
+                            env={**os.environ, "COLUMNS": str(columns)}).out
+            lines = re.findall(r"^ +(\d+) +(\d+) +(\d+) +>?([\d.]+)% +(.*)$", text, re.M)
+            self.assertEqual(len(lines), 10, text)
+            for row, given, suggested, wrong, why in lines:
+                self.assertGreater(float(wrong), 50)
+                self.assertNotRegex(why, "closer to its own|as close")
+                if said := re.search(brief, why):
+                    self.assertEqual(int(said[1] or suggested), q[int(row)].argmax())
+                    self.assertLess(float(self.samples()[int(row)]["rer"]), 1.005)
+                    named[row] = q[int(row)].argmax()
+        self.assertGreater(len(named), 2)
+        page = self.load(self.path("out", "report.html")).decode()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+        self.assertGreater(len(data["suspects"]), 20)
+        for suspect in data["suspects"]:
+            self.assertEqual(int(data["classes"][suspect[16]]), q[suspect[0]].argmax())
+        self.rer("analyze", "X.npy", "y.npy", "--pred-probs", "q.npy", "--detector", "knn", "--out", "knn")
+        for out in ("knn", "alone"):
+            if out == "alone":
+                self.rer("analyze", "X.npy", "y.npy", "--out", out)
+            page = self.load(self.path(out, "report.html")).decode()
+            data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+            self.assertEqual({suspect[16] for suspect in data["suspects"]}, {-1})
 
     def test_bad_probabilities(self):
         X, y, q, _ = made(3, 3, n=120)

@@ -51,7 +51,7 @@ class Page(PageCase):
             X, y = clusters(n=400, classes=5, planted=40, spread=1.2)
             data = self.analyze(X, label(y))
             looked = 0
-            for row, given, suggested, p, *_, likely in data["suspects"]:
+            for row, given, suggested, p, *_, likely, _ in data["suspects"]:
                 chances = [chance for _, chance in likely]
                 others = [(c, chance) for c, chance in likely if c != given]
                 self.assertEqual(chances, sorted(chances, reverse=True))

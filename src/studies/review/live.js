@@ -159,7 +159,7 @@
       if (found.file) (data.files = data.files || {})[row] = found.file;
       const s = { place: suspects.length, row, given: placeOf(found.given), suggested: placeOf(found.suggested), p: found.p,
         chi: found.chi, flagged: false, outlier: false, ranked: false, like: [], unlike: [], near: 0, nearSuggested: 0,
-        nearness: null, group: -1, nearest: [], neighbours: [], telling: [], likely: new Map(), id: found.id === undefined ? null : found.id,
+        nearness: null, group: -1, nearest: [], neighbours: [], telling: [], likely: new Map(), favoured: -1, id: found.id === undefined ? null : found.id,
         name: found.id === undefined ? rerReport.fileName(row) : found.id, words: null };
       suspects.push(s);
       byRow.set(row, s);
