@@ -93,6 +93,12 @@ static int detector_width(const rer_bench *bench, int taken)
     return name_width(bench, rer_bench_detector, 0, rer_bench_detectors(bench), terminal_width(STDOUT_FILENO) - taken);
 }
 
+/* So few labels at so small a rate that none was made wrong, or a file of the same labels: there is nothing to find. */
+static bool is_planted(const rer_bench *bench, int cell)
+{
+    return rer_bench_value(bench, cell, -1, 0, "wrong") > 0;
+}
+
 /* Ahead or behind only where chance does not explain it. */
 static const char *verdict_of(const rer_bench_difference *gap)
 {
@@ -103,7 +109,7 @@ static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
 {
     const rer_bench_cell *info = rer_bench_cell_at(bench, cell);
     rer_bench_difference gap = {.mean = NAN, .low = NAN, .high = NAN};
-    int other = best_detector(bench, cell, 0);
+    int other = best_detector(bench, cell, 0), decimals = info->rate > 0 && info->rate < .0005 ? 2 : 1;
     char difference[40] = "";
     rer_status status = other >= 0 ? rer_bench_gap(&gap, bench, cell, 0, other, error) : RER_OK;
     if (status != RER_OK)
@@ -114,7 +120,11 @@ static rer_status print_cell(const rer_bench *bench, int cell, rer_error *error)
         say_to(difference, sizeof difference, "%+.3f", gap.mean);
     say("  ");
     print_padded(info->noise, noise_width(bench));
-    say(" %5.1f %%  %6.4f  ", 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
+    if (!is_planted(bench, cell)) {
+        say(" %5.*f %%       -  nothing was planted\n", decimals, 100 * info->rate);
+        return RER_OK;
+    }
+    say(" %5.*f %%  %6.4f  ", decimals, 100 * info->rate, rer_bench_value(bench, cell, -1, 0, "auroc"));
     print_padded(other >= 0 ? rer_bench_detector(bench, other) : "",
                  detector_width(bench, OTHER_COLUMNS + noise_width(bench)));
     say("  %-25s %s\n", difference, isnan(gap.low) ? "" : verdict_of(&gap));
@@ -134,7 +144,7 @@ static double mean_of_cells(const rer_bench *bench, int detector, const char *me
 }
 
 /* As many measures as fit; bench.csv has all. */
-static void print_means(const rer_bench *bench)
+static void print_means(const rer_bench *bench, const char *title)
 {
     static const struct {
         const char *name, *title;
@@ -144,7 +154,7 @@ static void print_means(const rer_bench *bench)
     int width = detector_width(bench, MEAN_COLUMNS + METRIC_COLUMNS);
     int shown = (terminal_width(STDOUT_FILENO) - MEAN_COLUMNS - width) / METRIC_COLUMNS;
     shown = shown < (int)(sizeof metrics / sizeof *metrics) ? shown : (int)(sizeof metrics / sizeof *metrics);
-    say("\nMean over these kinds of noise:\n  %-*s", width, "");
+    say("\n%s\n  %-*s", title, width, "");
     for (int m = 0; m < shown; m++)
         say("  %6s", metrics[m].title);
     say("  %7s\n", "seconds");
@@ -163,13 +173,22 @@ static void print_means(const rer_bench *bench)
 static rer_status print_table(const rer_bench *bench, rer_error *error)
 {
     rer_status status = RER_OK;
+    int planted = 0;
+    for (int cell = 1; cell < rer_bench_cells(bench); cell++)
+        planted += is_planted(bench, cell);
+    if (planted == 0) {
+        say("Nothing was planted: no label is wrong that a detector could find.\n");
+        if (rer_bench_cells(bench) > 1)
+            print_means(bench, "Measures that need no wrong label:");
+        return RER_OK;
+    }
     say("How well mistakes rank before right labels (AUROC, 1: always), beside the best other:\n");
     say("  %-*s %7s  %-6s  %-*s  %s\n", noise_width(bench), "noise", "rate", rer_bench_detector(bench, 0),
         detector_width(bench, OTHER_COLUMNS + noise_width(bench)), "best other", "difference (95 %)");
     for (int cell = 1; status == RER_OK && cell < rer_bench_cells(bench); cell++)
         status = print_cell(bench, cell, error);
     if (status == RER_OK)
-        print_means(bench);
+        print_means(bench, "Mean over these kinds of noise:");
     return status;
 }
 

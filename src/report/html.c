@@ -111,9 +111,14 @@ static void put_suspects(const rer_page *page)
     int64_t ranked = page->gallery.n_ranked, more = page->gallery.n_suspects - ranked;
     rer_puts(writer, "<h2 id=\"suspects\" data-short=\"Suspects\">",
              rer_page_say(page, "Labels to look at", "Samples between clusters"), "</h2>\n<p class=\"lead\">The ");
-    rer_put_count(writer, ranked);
-    rer_put(writer, rer_page_say(page, " most suspicious labels, the likeliest mistakes first",
-                                 " samples that most likely belong to another cluster, the likeliest first"));
+    if (ranked == 1)
+        rer_put(writer,
+                rer_page_say(page, "most suspicious label", "sample that most likely belongs to another cluster"));
+    else {
+        rer_put_count(writer, ranked);
+        rer_put(writer, rer_page_say(page, " most suspicious labels, the likeliest mistakes first",
+                                     " samples that most likely belong to another cluster, the likeliest first"));
+    }
     if (more > 0) {
         rer_put(writer, ", then ");
         rer_put_count(writer, more);

@@ -71,8 +71,14 @@ void rer_page_headline(char *text, size_t size, const rer_page *page)
     if (page->data->clusters > 0)
         write_cluster_headline(text, size, summary);
     else if (n == 0)
-        (void)snprintf(text, size, "%s rows without labels: each has a suggested one in %s", all,
-                       rer_samples_name(page->result));
+        (void)snprintf(text, size, "%s row%s: %s a suggested one in %s", all,
+                       summary->n_samples == 1 ? " without a label" : "s without labels",
+                       summary->n_samples == 1 ? "it has" : "each has", rer_samples_name(page->result));
+    else if (n == 1)
+        (void)snprintf(text, size, "The only label %s wrong",
+                       rer_page_wrong(summary) == 1 ? "looks"
+                       : most == 1                  ? "may be"
+                                                    : "does not look");
     else if (rer_page_wrong(summary) == 0)
         (void)snprintf(text, size, "Hardly any of the %s labels looks wrong", all);
     else if (least == most) { /* nothing is in doubt, or another detector's estimate has no range */

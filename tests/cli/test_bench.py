@@ -218,6 +218,19 @@ class Bench(CliCase):
         for line in done.out.splitlines():
             self.assertLessEqual(len(line), 100, line)
 
+    def test_says_where_nothing_was_planted(self):
+        X, y = self.save_clusters()
+        for settings in (("--rates", ".0001"), ("--noise", "none", "--human", y), ("--noise", "none")):
+            text = self.rer("bench", X, y, "--detectors", "rer,knn", *settings).out
+            self.assertIn("Nothing was planted", text)
+            self.assertNotIn("How well mistakes rank", text)
+        text = self.rer("bench", X, y, "--detectors", "rer,knn", "--noise", "symmetric", "--rates", ".0001,.01", "--out", "out").out
+        self.assertNotIn("Nothing was planted", text)
+        for rate, count in ((.0001, 0), (.01, 3)):
+            self.assertEqual(self.values()["rer", "symmetric", rate, 0, "wrong"], count)
+            line = re.search(rf"^  symmetric +{100 * rate:g}(?:\.0)? %.*$", text, re.M)[0]
+            self.assertEqual("nothing was planted" in line, count == 0)
+
     def test_json_and_quiet(self):
         X, y = self.save_clusters()
         one = json.loads(self.rer("bench", X, y, *QUICK, "--detectors", "rer", "--json").out)

@@ -32,7 +32,7 @@ class Terminal(CliCase):
                       "most confused pairs", "Written to out", "report.html first"):
             self.assertIn(words, text)
         self.assertRegex(text, r"\d+/10 nearest, (as near|\d\.\dx as far) as usual")
-        self.assertRegex(self.with_columns(100, "analyze", X, y), r"\d+ of its 10 nearest are '1', (as near|\d\.\dx as far) as a typical one")
+        self.assertRegex(self.with_columns(100, "analyze", X, y), r"\d+ of its 10 nearest (?:is|are) '1', (as near|\d\.\dx as far) as a typical one")
         rows = [line.split() for line in text.splitlines() if re.match(r"  +\d+ ", line)]
         shown = {int(row[0]): float(row[3].strip(">%")) / 100 for row in rows}
         self.assertEqual(len(shown), 10)
@@ -70,7 +70,7 @@ class Terminal(CliCase):
     def test_reasons_are_true(self):
         """So many of the nearest of all rows are of the suggested class; where not all classes were compared it does not
         say that they are the nearest."""
-        for classes, words in ((6, r"(\d+) of its 10 nearest are '(\d+)'"), (40, r"(\d+) of 10 near rows are '(\d+)'")):
+        for classes, words in ((6, r"(\d+) of its 10 nearest (is|are) '(\d+)'"), (40, r"(\d+) of 10 near rows (is|are) '(\d+)'")):
             random, n = np.random.default_rng(4), 40 * classes
             X, y = clusters(n=n, d=128, classes=classes, planted=n // 4)  # directions: of unit length, not standardised
             X += 4 * random.normal(size=X.shape).astype("f4")
@@ -82,13 +82,23 @@ class Terminal(CliCase):
             listed = {int(row["index"]): row["nearest_rows"] for row in self.samples()}
             lines = re.findall(r"^ +(\d+) .*?" + words, text, re.M)
             self.assertEqual(len(lines), 10, text)
-            for row, count, suggested in (map(int, line) for line in lines):
+            for row, count, verb, suggested in lines:
+                self.assertEqual(verb, "is" if count == "1" else "are")
+                row, count, suggested = int(row), int(count), int(suggested)
                 near = [int(place) for place in re.findall(r"\d+", listed[row])]
                 if classes == 6:
                     distance = np.square(unit - unit[row]).sum(1)
                     distance[row] = np.inf
                     self.assertEqual(near, np.argsort(distance)[:10].tolist())
                 self.assertEqual(sum(y[place] == suggested for place in near), count)
+
+    def test_one_is_one(self):
+        X, y = clusters(n=60, d=128, classes=30, planted=15)
+        X += 4 * np.random.default_rng(4).normal(size=X.shape).astype("f4")
+        text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", y))
+        said = set(re.findall(r"(\d+) of (?:its )?10 near\w*(?: rows)? (is|are) '", text))
+        self.assertIn(("1", "is"), said)
+        self.assertNotIn(("1", "are"), said)
 
     def test_other_detectors_promise_nothing(self):
         X, y = self.save_clusters(planted=12)

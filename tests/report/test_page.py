@@ -197,6 +197,20 @@ class Page(PageCase):
         self.analyze(X, y, "--reconstructor", "published")
         self.assertNotIn(left_out, self.page_words())
 
+    def test_one_label_is_one(self):
+        X, y = clusters(n=300, classes=3)
+        self.analyze(X, y, "--save-model", "model")
+        for i, words in ((0, "does not look"), (1, "looks")):
+            self.save("one.npy", X[:1])
+            self.save("its.npy", np.array([(y[0] + i) % 3]))
+            self.rer("score", "model", "one.npy", "its.npy", "--out", "one", "--quiet")
+            text = self.page_words("one")
+            self.assertIn(f"The only label {words} wrong", text)
+            self.assertIn("The most suspicious label.", text)
+            self.assertNotRegex(text, r"\b1 (\w+ )?labels|the 1 ")
+        self.rer("score", "model", "one.npy", "--out", "none", "--quiet")
+        self.assertRegex(self.page_words("none"), "1 row without a label: it has a suggested one")
+
     def test_advice_is_worth_it(self):
         """More is to be looked at only where more is found: one in 20 at least, one at all, never after the good place to
         stop, and not where it is all there is."""
