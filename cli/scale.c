@@ -43,8 +43,8 @@ static void print_change(const rer_scaling *scaling, double n, const char *subje
     double fewer = 1000 * (error - after);
     if (isnan(after) || isnan(forecast.value[RER_CHI]))
         return;
-    if (fabs(fewer) < .05)
-        say("%s would leave the error at %.2f %%", subject, 100 * error);
+    if (!rer_scaling_changes(scaling, &forecast))
+        say("%s would hardly change the error of %.2f %%", subject, 100 * error);
     else
         say("%s would %s the error from %.2f to %.2f %%, %.*f mistakes %s in 1,000", subject,
             fewer > 0 ? "lower" : "raise", 100 * error, 100 * after, fabs(fewer) < 9.95 ? 1 : 0, fabs(fewer),
@@ -58,6 +58,10 @@ static void print_change(const rer_scaling *scaling, double n, const char *subje
 static void print_changes(const cli_arguments *arguments, const rer_scaling *scaling)
 {
     char subject[80] = "Doubling the data";
+    if (isnan(rer_scaling_law(scaling, RER_ERROR_RATE)->limit)) {
+        say("There are too few sizes for a law.\n");
+        return;
+    }
     double collect = option_number(arguments, "collect");
     if (!isnan(collect))
         say_to(subject, sizeof subject, "%.10g more samples a class", collect);

@@ -2,6 +2,7 @@
 import csv
 import json
 import os
+import re
 import sys
 import unittest
 import xml.etree.ElementTree as tree
@@ -280,6 +281,35 @@ class Scale(CliCase):
             self.assertAlmostEqual(1 - forecast["accuracy"], .2 * forecast["error_rate"] / now["error_rate"], delta=1e-9)
         self.assertLess(found["forecasts"]["collect"]["chi"], now["chi"])
         self.assertGreater(found["forecasts"]["prune"]["chi"], now["chi"])
+
+    def test_terminal_and_page_judge_alike(self):
+        """Both say that it would hardly change, or both give the same change."""
+        hardly = 0
+        for sep in (.6, 1, 1.5, 3):
+            for collect in (5, 50, 400):
+                X, y = self.gaussians(n=100, sep=sep)
+                done = self.rer("scale", self.save("X.npy", X), self.save("y.npy", y), "--collect", collect, "--out", "out")
+                change = f"{collect} more samples a class would "
+                said = re.search(change + r"(.*?)(?:, | \(chi|\.\n)", done.out)[1].replace("%", "").split()
+                page = self.load(self.path("out", "scale.html")).decode()
+                headline = re.search(change + r"(.*?)</h1>", page)[1].replace("%", "").split()
+                self.assertEqual(said, headline)
+                found = json.loads(self.load(self.path("out", "scale.json")))
+                change = found["forecasts"]["collect"]["error_rate"] - found["points"][-1]["error_rate"]
+                self.assertEqual(said[0] == "hardly", abs(change) < .0005)
+                hardly += said[0] == "hardly"
+        self.assertTrue(0 < hardly < 12, hardly)
+
+    def test_no_law_promises_nothing(self):
+        X, y = self.gaussians(n=60)
+        done = self.rer("scale", self.save("X.npy", X), self.save("y.npy", y), "--sizes", "10,20", "--exponent", "free",
+                        "--accuracy", ".8", "--out", "out")
+        found = json.loads(self.load(self.path("out", "scale.json")))
+        for kind in ("collect", "prune"):
+            self.assertEqual({found["forecasts"][kind][name] for name in (*MEASURES, "accuracy")}, {None})
+        self.assertIn("too few sizes for a law", done.out)
+        for text in (done.out, self.load(self.path("out", "scale.html")).decode()):
+            self.assertNotRegex(text, "would (lower|raise|hardly)")
 
     def test_same_seed_same_bits(self):
         X, y = self.gaussians(C=7, n=400)

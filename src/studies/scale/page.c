@@ -15,13 +15,14 @@ static void write_headline(char *text, size_t size, const rer_scaling *scaling)
 {
     char subject[80], now[RER_CHART_TEXT], after[RER_CHART_TEXT];
     double error = scaling->points[scaling->count - 1].mean[RER_ERROR_RATE];
-    double then = rer_scaling_forecast(scaling, rer_scaling_collected(scaling)).value[RER_ERROR_RATE];
+    rer_forecast forecast = rer_scaling_forecast(scaling, rer_scaling_collected(scaling));
+    double then = forecast.value[RER_ERROR_RATE];
     name_collection(subject, sizeof subject, scaling);
     (void)rer_fixed_text(now, 100 * error, 2);
     (void)rer_fixed_text(after, 100 * then, 2);
     if (isnan(then))
         (void)snprintf(text, size, "%s %% lie nearest to another class; there are too few sizes for a law", now);
-    else if (fabs(then - error) < .0005)
+    else if (!rer_scaling_changes(scaling, &forecast))
         (void)snprintf(text, size, "%s would hardly change the error of %s %%", subject, now);
     else
         (void)snprintf(text, size, "%s would %s the error from %s %% to %s %%", subject,
@@ -63,13 +64,14 @@ static void put_numbers(rer_writer *writer, const rer_scaling *scaling)
 }
 
 /* "3 fewer errors in 1,000 samples" */
-static void say_change(char *text, size_t size, double before, double after)
+static void say_change(char *text, size_t size, const rer_scaling *scaling, const rer_forecast *forecast)
 {
     char number[RER_CHART_TEXT];
-    double fewer = 1000 * (before - after);
+    double now = scaling->points[scaling->count - 1].mean[RER_ERROR_RATE];
+    double fewer = 1000 * (now - forecast->value[RER_ERROR_RATE]);
     if (isnan(fewer))
         (void)snprintf(text, size, "–");
-    else if (fabs(fewer) < .5)
+    else if (!rer_scaling_changes(scaling, forecast))
         (void)snprintf(text, size, "hardly any difference");
     else
         (void)snprintf(text, size, "%s %s error%s in 1,000 samples", rer_fixed_text(number, fabs(fewer), 0),
@@ -80,8 +82,7 @@ static void put_forecast(rer_writer *writer, const rer_scaling *scaling, const c
 {
     rer_forecast forecast = rer_scaling_forecast(scaling, n);
     char words[80];
-    say_change(words, sizeof words, scaling->points[scaling->count - 1].mean[RER_ERROR_RATE],
-               forecast.value[RER_ERROR_RATE]);
+    say_change(words, sizeof words, scaling, &forecast);
     rer_frame_row(writer);
     rer_frame_cell(writer, change);
     rer_frame_cell(writer, words);

@@ -332,12 +332,12 @@ rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n)
     for (int m = 0; m < RER_MEASURES; m++) {
         const rer_scale_law *law = &scaling->laws[m];
         double value = now->mean[m] + rer_scale_law_at(law, n) - rer_scale_law_at(law, now->n);
-        forecast.value[m] = fmax(0, value);
+        forecast.value[m] = value < 0 ? 0 : value; /* NaN stays */
     }
     /* The error of the user's model changes by the same factor as that of the nearest class. */
     double accuracy = scaling->options.accuracy, before = now->mean[RER_ERROR_RATE];
     double factor = before > 0 ? forecast.value[RER_ERROR_RATE] / before : 1;
-    if (accuracy >= 0)
+    if (accuracy >= 0 && !isnan(factor))
         forecast.accuracy = 1 - fmin(1, (1 - accuracy) * factor);
     return forecast;
 }
@@ -345,6 +345,12 @@ rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n)
 double rer_scaling_pruned(const rer_scaling *scaling)
 {
     return scaling->points[scaling->count - 1].n * (1 - scaling->options.prune / 100);
+}
+
+bool rer_scaling_changes(const rer_scaling *scaling, const rer_forecast *forecast)
+{
+    double now = scaling->points[scaling->count - 1].mean[RER_ERROR_RATE];
+    return fabs(forecast->value[RER_ERROR_RATE] - now) >= .0005;
 }
 
 double rer_scaling_collected(const rer_scaling *scaling)
