@@ -38,6 +38,31 @@ class Queue(ReportCase):
         page.keyboard.press("u")
         self.assertEqual(self.decided(page), "1 of 100 decided")
 
+    def test_the_reason_does_not_contradict_the_verdict(self):
+        """Where the features do not speak against a label, the probabilities that were given are named."""
+        random = np.random.default_rng(0)
+        y = np.arange(300) % 3
+        logits = 3 * (np.eye(3)[y] + .6 * random.normal(size=(300, 3)))
+        y[:40] = (y[:40] + 1) % 3
+        q = np.exp(logits)
+        q /= q.sum(1, keepdims=True)
+        np.save(self.folder / "q.npy", q)
+        path = self.analyze(random.normal(size=(300, 8)).astype("f4"), y, "--pred-probs", "q.npy", out="opinion")
+        data = data_of(path)
+        page = self.start(path)
+        named = 0
+        for row, given, suggested, p, chi, *_ in data["suspects"][:12]:
+            self.assertEqual(self.chosen_row(page), row)
+            words = page.inner_text("#detail .why")
+            self.assertGreater(p, .5)
+            self.assertNotIn("Its own class is", words)
+            if "Your probabilities favour" in words:
+                self.assertIn(f"Your probabilities favour {q[row].argmax()}.", words)
+                self.assertLess(chi, 1.005)
+                named += 1
+            page.keyboard.press("n")
+        self.assertGreater(named, 0)
+
     def test_likely_labels_by_number(self):
         path = self.small("--budget", 100)
         data = data_of(path)
