@@ -26,7 +26,7 @@ struct rer_result {
     int32_t C;
     int32_t *given;       /* [N] class, -1: no label */
     int32_t *suggested;   /* [N] nearest class other than `given`; -1: invalid row */
-    int32_t *proposed;    /* [N] what the second look or another detector suggests instead, -1: nothing; NULL: none */
+    int32_t *proposed;    /* [N] what more than the errors suggests instead, -1: nothing; NULL: none */
     float *own;           /* [N] own error, NaN: missing */
     float *other;         /* [N] best other error */
     float *logit;         /* [N] log odds that the row's label, the given one or else the suggestion, is wrong;

@@ -7,13 +7,14 @@
 
 /* Each [N]. Only own, other and nearest are always there. */
 typedef struct rer_scores {
-    float *own;       /* own error, NaN: missing */
-    float *other;     /* best other error, NaN: invalid row */
-    int32_t *nearest; /* class of that; -1: invalid row */
-    float *logit;     /* log odds that the row's label, the given one or else the nearest class, is wrong; NaN: none */
-    float *margin;    /* best error - mean of the others; NaN: none */
-    float *removed;   /* the same without the best class */
-    float *flipped;   /* ratio that a random other label would have, NaN: none */
+    float *own;        /* own error, NaN: missing */
+    float *other;      /* best other error, NaN: invalid row */
+    int32_t *nearest;  /* class of that; -1: invalid row */
+    float *logit;      /* log odds that the row's label, the given one or else the nearest class, is wrong; NaN: none */
+    float *margin;     /* best error - mean of the others; NaN: none */
+    float *removed;    /* the same without the best class */
+    int32_t *proposed; /* likeliest other class where the user's own probabilities have a say, as it was: no label */
+    float *flipped;    /* ratio that a random other label would have, NaN: none */
 } rer_scores;
 
 /* Sums over the rows that have a label and an own error; rest: mean error over all classes but the best one. */

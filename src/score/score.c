@@ -158,6 +158,8 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     scores->nearest[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (scores->logit != NULL)
         scores->logit[row] = (float)logit_of(pass, parts, i);
+    if (scores->proposed != NULL && parts->opinion != NULL && c >= 0)
+        scores->proposed[row] = parts->state[i].sums.best;
     if (scores->margin != NULL && c != RER_INVALID_ROW)
         keep_margins(scores, errors, row, pass->model->C, c >= 0);
     if (scores->flipped != NULL)

@@ -57,6 +57,17 @@ class Opinion(CliCase):
         ours, theirs, _ = self.check(5, 0)
         self.assertGreater(ours, theirs + .2)
 
+    def test_the_suggestion_is_what_they_favour(self):
+        """Features that say nothing suggest nothing."""
+        X, y, q, _ = made(0, 3, n=600, classes=3)
+        for name, array in (("X.npy", X), ("y.npy", y), ("q.npy", q)):
+            self.save(name, array)
+        self.rer("analyze", "X.npy", "y.npy", "--pred-probs", "q.npy", "--out", "out")
+        rows = [(i, int(r["suggested_label"])) for i, r in enumerate(self.samples()) if r["suggested_label"] != ""]
+        others = np.where(np.arange(3) == y[:, None], -1, q).argmax(1)
+        self.assertGreater(len(rows), 20)
+        self.assertGreater(np.mean([others[i] == suggested for i, suggested in rows]), .95)
+
     def test_the_reason_does_not_contradict_the_verdict(self):
         """A label that is called wrong though the features speak for it has the user's probabilities for a reason."""
         X, y, q, _ = made(0, 3, n=600, classes=3)
