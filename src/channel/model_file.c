@@ -87,7 +87,7 @@ static const struct {
     {"channel.sharpness", offsetof(rer_channel, sharpness), -1, 1},
     {"channel.likeness", offsetof(rer_channel, likeness), -1, 1},
     {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
-    {"channel.all_right", offsetof(rer_channel, all_right), -1, 1},
+    {"channel.all_right", offsetof(rer_channel, all_right), -1e-300, .9999},
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
 

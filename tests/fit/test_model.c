@@ -61,6 +61,33 @@ static void test_round_trip(void **state)
     check_round_trip(&few_rows, "whiten");
 }
 
+/* Seeds of the fuzzer are of the format of today, or it would never come beyond the first line. */
+static void test_seeds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *fault; /* NULL: none */
+    } seeds[] = {{"centroid", NULL},
+                 {"double", NULL},
+                 {"identity", NULL},
+                 {"likeness", NULL},
+                 {"pairs", NULL},
+                 {"no_counts", NULL},
+                 {"all_right", "channel.all_right is 1"}};
+    for (int i = 0; i < RER_COUNT(seeds); i++) {
+        char path[700];
+        rer_model *model = NULL;
+        rer_error error = {0};
+        (void)snprintf(path, sizeof path, MODELS "/%s", seeds[i].name);
+        rer_status status = rer_model_load(&model, path, &error);
+        if (status != (seeds[i].fault == NULL ? RER_OK : RER_BAD_INPUT))
+            fail_msg("%s: %s", seeds[i].name, error.message);
+        if (seeds[i].fault != NULL && strstr(error.message, seeds[i].fault) == NULL)
+            fail_msg("'%s' is not in: %s", seeds[i].fault, error.message);
+        rer_model_free(model);
+    }
+}
+
 /* Every name in the header is needed: with a letter changed the file is refused. */
 static void test_lost_names(void **state)
 {
@@ -155,6 +182,6 @@ static void test_columns_of_a_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {FILES_TEST(test_round_trip), FILES_TEST(test_lost_names),
-                                       FILES_TEST(test_columns_of_a_table)};
+                                       FILES_TEST(test_columns_of_a_table), cmocka_unit_test(test_seeds)};
     return cmocka_run_group_tests_name("fit.model", tests, NULL, NULL);
 }

@@ -124,10 +124,10 @@ def model(arrays, **changed):
     for name, (dtype, shape, content) in arrays.items():
         entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
-    metadata = {"format": "rer model 3", "reconstructor": "centroid", "normalize": "whiten",
+    metadata = {"format": "rer model 5", "reconstructor": "centroid", "normalize": "whiten",
                 "channel.weight": "0.1", "channel.edge": "9", "channel.blur": "0.02", "channel.sharpness": "0.2",
-                "channel.likeness": "0", "channel.uniform": "0.01", "channel.pairs": "0", "shrinkage": "0.1",
-                "rows": "10", "features": "3", "class_names": '["a","b"]',
+                "channel.likeness": "0", "channel.uniform": "0.01", "channel.all_right": "0.2",
+                "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
                 "centroid.weight": "0.1", "centroid.in_double": "0"}
     header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
     return struct.pack("<Q", len(header)) + header + data
@@ -153,6 +153,7 @@ put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
 put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
                                 **{"channel.pairs": "1"}))
 put("model", "likeness", model(centroid, **{"channel.likeness": "0.2"}))
+put("model", "all_right", model(centroid, **{"channel.all_right": "1"}))
 put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3], doubles(0, 0, float("nan")))}))
 put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
 put("model", "no_json", struct.pack("<Q", 2) + b"{]")
