@@ -79,15 +79,15 @@ static void save_columns(const rer_model *model, rer_tensors *tensors)
 static const struct {
     const char *name;
     size_t offset;
-    double least, most; /* least itself is out of range */
+    double least, most;
 } channel_numbers[] = {
-    {"channel.weight", offsetof(rer_channel, weight) + RER_GLOBAL * sizeof(double), 0, 1e300},
-    {"channel.edge", offsetof(rer_channel, edge) + RER_GLOBAL * sizeof(double), -1, 1e300},
-    {"channel.blur", offsetof(rer_channel, blur), -1, 1},
-    {"channel.sharpness", offsetof(rer_channel, sharpness), -1, 1},
-    {"channel.likeness", offsetof(rer_channel, likeness), -1, 1},
-    {"channel.uniform", offsetof(rer_channel, uniform), 0, 1},
-    {"channel.all_right", offsetof(rer_channel, all_right), -1e-300, .9999},
+    {"channel.weight", offsetof(rer_channel, weight) + RER_GLOBAL * sizeof(double), 1e-300, 1e300},
+    {"channel.edge", offsetof(rer_channel, edge) + RER_GLOBAL * sizeof(double), 0, 1e300},
+    {"channel.blur", offsetof(rer_channel, blur), 0, 1},
+    {"channel.sharpness", offsetof(rer_channel, sharpness), 0, 1},
+    {"channel.likeness", offsetof(rer_channel, likeness), 0, 1},
+    {"channel.uniform", offsetof(rer_channel, uniform), 1e-300, 1},
+    {"channel.all_right", offsetof(rer_channel, all_right), 0, .9999},
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
 
@@ -264,8 +264,8 @@ static rer_status load_channel(rer_model *model, rer_tensors *tensors, rer_error
         return status;
     for (int i = 0; i < CHANNEL_NUMBERS; i++) {
         double value = rer_tensors_number(tensors, channel_numbers[i].name);
-        if (!(value > channel_numbers[i].least && value <= channel_numbers[i].most))
-            rer_tensors_fail(tensors, "%s is %g; it must be above %g and at most %g", channel_numbers[i].name, value,
+        if (!(value >= channel_numbers[i].least && value <= channel_numbers[i].most))
+            rer_tensors_fail(tensors, "%s is %g; it must lie between %g and %g", channel_numbers[i].name, value,
                              channel_numbers[i].least, channel_numbers[i].most);
         memcpy((char *)model->channel + channel_numbers[i].offset, &value, sizeof value);
     }

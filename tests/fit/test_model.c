@@ -73,6 +73,7 @@ static void test_seeds(void **state)
                  {"likeness", NULL},
                  {"pairs", NULL},
                  {"no_counts", NULL},
+                 {"blur", "channel.blur is -1e-09"},
                  {"all_right", "channel.all_right is 1"}};
     for (int i = 0; i < RER_COUNT(seeds); i++) {
         char path[700];

@@ -153,6 +153,7 @@ put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
 put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
                                 **{"channel.pairs": "1"}))
 put("model", "likeness", model(centroid, **{"channel.likeness": "0.2"}))
+put("model", "blur", model(centroid, **{"channel.blur": "-1e-9"}))
 put("model", "all_right", model(centroid, **{"channel.all_right": "1"}))
 put("model", "not_finite", model({**centroid, "centroid.grand_mean": ("F64", [3], doubles(0, 0, float("nan")))}))
 put("model", "overflow", model({**centroid, "centroid.mean": ("F64", [2**61, 3], doubles(0))}))
