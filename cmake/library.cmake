@@ -54,7 +54,7 @@ target_link_libraries(rer_objects PUBLIC rer_settings)
 # The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
 function(add_kernels isa)
     add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c
-                src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_coarse.c)
+                src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_coarse.c src/backend/cpu/kernels_words.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
     target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})

@@ -118,6 +118,8 @@ typedef struct block_scratch {
     double *tile;         /* [rows, RER_CLASS_TILE] only in double: what is rounded to float */
     double *work;         /* [2, D] of square_in_double and group_square */
     void *toward;         /* [D] of leave_group */
+    float *off;           /* [rows] how far rough products may be off */
+    int32_t *near;        /* [RER_CLASS_TILE] of sharpen */
 } block_scratch;
 
 static block_scratch lay_out(const rer_centroid *centroid, int64_t rows, rer_scratch *scratch)
@@ -136,6 +138,8 @@ static block_scratch lay_out(const rer_centroid *centroid, int64_t rows, rer_scr
     parts.work = rer_take(scratch, 2 * D, sizeof *parts.work);
     if (centroid->groups != NULL)
         parts.toward = rer_take(scratch, D, size);
+    parts.off = rer_take(scratch, rows, sizeof *parts.off);
+    parts.near = rer_take(scratch, tile, sizeof *parts.near);
     return parts;
 }
 
@@ -195,6 +199,24 @@ typedef struct tile_row {
     double base;
 } tile_row;
 
+/* One entry from T + u_c - u_k, and from the row itself where that is too coarse. */
+static void recompute(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                      const block_scratch *parts, const tile_row *row, int32_t k)
+{
+    const rer_real *real = parts->real;
+    const rer_row_terms *terms = parts->terms + row->i;
+    int64_t D = centroid->D;
+    int32_t class = row->first + k;
+    double direct, g, size = row->base + real->get(row->scale, k);
+    real->direct(kernels, rer_real_at(real, parts->t, row->i * D), rer_real_at(real, centroid->u, terms->reference * D),
+                 rer_real_at(real, centroid->u, class * D), D, &direct, &g);
+    bool coarse = !centroid->in_double && !centroid->rough && direct < FLOAT_TOO_COARSE * size;
+    if (coarse && class != terms->reference)
+        square_in_double(centroid, kernels, block->x + row->i * D, block->scale[row->i], terms->reference, class,
+                         parts->work, &direct, &g);
+    real->set(row->d2, k, direct + terms->gain * g * g);
+}
+
 /* Recomputes the entries of a row that lost digits. g_k^2 <= own d2_k bounds what the left-out part has added, so
  * the test here takes in every entry that the kernel saw. */
 static void refine(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
@@ -202,23 +224,32 @@ static void refine(const rer_centroid *centroid, const rer_kernels *kernels, con
 {
     const rer_real *real = parts->real;
     const rer_row_terms *terms = parts->terms + row->i;
-    int64_t D = centroid->D;
-    const void *t = rer_real_at(real, parts->t, row->i * D),
-               *u_own = rer_real_at(real, centroid->u, terms->reference * D);
     double lost = centroid->in_double ? RER_CANCELLED_BELOW : RER_QUICK_CANCELLED_BELOW;
     double below = 2 * lost * (1 + terms->gain * terms->own);
-    for (int32_t k = 0; k < row->classes; k++) {
-        int32_t class = row->first + k;
-        double direct, g, size = row->base + real->get(row->scale, k);
-        if (real->get(row->d2, k) > below * size)
-            continue;
-        real->direct(kernels, t, u_own, rer_real_at(real, centroid->u, class * D), D, &direct, &g);
-        bool coarse = !centroid->in_double && !centroid->rough && direct < FLOAT_TOO_COARSE * size;
-        if (coarse && class != terms->reference)
-            square_in_double(centroid, kernels, block->x + row->i * D, block->scale[row->i], terms->reference, class,
-                             parts->work, &direct, &g);
-        real->set(row->d2, k, direct + terms->gain * g * g);
-    }
+    for (int32_t k = 0; k < row->classes; k++)
+        if (real->get(row->d2, k) <= below * (row->base + real->get(row->scale, k)))
+            recompute(centroid, kernels, block, parts, row, k);
+}
+
+/* Recomputes what may be the nearest class after rough products, each off by `off` at most, so that what is kept of a
+ * row is as good as float. d2_k is off by 2 off + gain (2 |g_k| off + off^2), with g_k^2 <= own d2_k. */
+static void sharpen(const rer_centroid *centroid, const rer_kernels *kernels, const rer_block *block,
+                    const block_scratch *parts, const tile_row *row, double off)
+{
+    const rer_row_terms *terms = parts->terms + row->i;
+    float *d2 = row->d2;
+    int32_t own = terms->reference - row->first, whole = row->classes / RER_COARSE_ROWS * RER_COARSE_ROWS;
+    if (own >= 0 && own < row->classes)
+        d2[own] = INFINITY; /* it is no other class, and not made of products */
+    double least = (double)kernels->smallest(d2, row->classes);
+    double slack = 2 * off * (1 + terms->gain * (sqrt(terms->own * fmax(least, 0)) + off));
+    float limit = (float)(least + 2.1 * slack);
+    int64_t count = kernels->coarse->between(parts->near, d2, -INFINITY, limit, whole);
+    for (int32_t k = whole; k < row->classes; k++)
+        if (d2[k] < limit)
+            parts->near[count++] = k;
+    for (int64_t i = 0; i < count; i++)
+        recompute(centroid, kernels, block, parts, row, parts->near[i]);
 }
 
 /* Leaves the row's group out: its d2 is what the whole model says; see group_square. */
@@ -263,7 +294,10 @@ static void score_tile(const rer_centroid *centroid, const rer_kernels *kernels,
     const rer_real *real = parts->real;
     const void *u = rer_real_at(real, centroid->u, first * D), *norm = rer_real_at(real, centroid->norm, first);
     rer_real_multiply *multiply = block->sampled ? real->multiply : real->multiply_quickly;
-    multiply(d2, classes, parts->t, u, block->count, classes, D);
+    bool is_rough = !block->sampled && centroid->groups == NULL &&
+                    real->multiply_roughly(d2, classes, parts->t, u, block->count, classes, D, parts->off);
+    if (!is_rough)
+        multiply(d2, classes, parts->t, u, block->count, classes, D);
     if (centroid->pairs == NULL)
         multiply(parts->m, classes, parts->u_own, u, block->count, classes, D);
     for (int64_t i = 0; i < block->count; i++) {
@@ -282,6 +316,8 @@ static void score_tile(const rer_centroid *centroid, const rer_kernels *kernels,
         }
         if (real->left_out(kernels, row.d2, m, row.scale, row.base, terms->own, terms->h_own, terms->gain, classes))
             refine(centroid, kernels, block, parts, &row);
+        if (is_rough)
+            sharpen(centroid, kernels, block, parts, &row, (double)parts->off[i]);
         if (terms->reference >= first && terms->reference < first + classes)
             real->set(row.d2, terms->reference - first, terms->own_error);
         if (terms->cell >= 0)

@@ -33,6 +33,12 @@ static void multiply_quickly_f32(void *out, int64_t stride, const void *a, const
     rer_multiply_quickly_f32(out, stride, a, b, n, m, D);
 }
 
+static bool multiply_roughly_f32(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m,
+                                 int64_t D, float *off)
+{
+    return rer_multiply_roughly_f32(out, stride, a, b, n, m, D, off);
+}
+
 static void multiply_triangle_f32(void *x, const void *root, int64_t n, int64_t D)
 {
     rer_multiply_triangle_f32(x, root, n, D);
@@ -138,6 +144,7 @@ const rer_real rer_real_f32 = {
     .from_double = from_double_f32,
     .multiply = multiply_f32,
     .multiply_quickly = multiply_quickly_f32,
+    .multiply_roughly = multiply_roughly_f32,
     .multiply_triangle = multiply_triangle_f32,
     .residual = residual_f32,
     .dot = dot_f32,
@@ -172,6 +179,13 @@ static void from_double_f64(void *out, const double *values, int64_t n)
 static void multiply_f64(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m, int64_t D)
 {
     rer_multiply_f64(out, stride, a, b, n, m, D);
+}
+
+static bool never_roughly(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m, int64_t D,
+                          float *off)
+{
+    (void)out, (void)stride, (void)a, (void)b, (void)n, (void)m, (void)D, (void)off;
+    return false;
 }
 
 static void multiply_triangle_f64(void *x, const void *root, int64_t n, int64_t D)
@@ -279,6 +293,7 @@ const rer_real rer_real_f64 = {
     .from_double = from_double_f64,
     .multiply = multiply_f64,
     .multiply_quickly = multiply_f64,
+    .multiply_roughly = never_roughly,
     .multiply_triangle = multiply_triangle_f64,
     .residual = residual_f64,
     .dot = dot_f64,

@@ -19,6 +19,9 @@ typedef struct rer_real {
 
     /* Products and kernels of backend.h. */
     rer_real_multiply *multiply, *multiply_quickly;
+    /* Nearly, if at all, and how far off at most: rer_multiply_roughly_f32. */
+    bool (*multiply_roughly)(void *out, int64_t stride, const void *a, const void *b, int64_t n, int64_t m, int64_t D,
+                             float *off);
     void (*multiply_triangle)(void *x, const void *root, int64_t n, int64_t D);
     void (*residual)(const rer_kernels *kernels, void *out, const float *x, double scale, const double *mean,
                      int64_t n);

@@ -125,18 +125,20 @@ class Outputs(CliCase):
             np.testing.assert_allclose(float(row["noise_rate"]), mistakenness[mine].mean(), rtol=1e-5, atol=1e-9)
 
     def test_quick_products(self):
-        """Where the processor has tiles (AMX), the same as without them but for the rounding of float."""
-        X, y = self.save_clusters(n=6000, d=160, classes=40, planted=60)
-        found = {}
-        for amx in "0", "1":
-            self.rer("analyze", X, y, "--out", amx, env={**os.environ, "RER_AMX": amx})
-            found[amx] = self.samples(amx)
-        for name in "predicted_label", "suggested_label", "is_label_issue", "is_outlier", "nearest_rows":
-            self.assertEqual(*([row[name] for row in found[amx]] for amx in found), name)
-        for name, bar in ("rer", 3e-6), ("own_error", 3e-6), ("best_other_error", 3e-6):
-            without, by_tiles = (column(found[amx], name) for amx in "01")
-            np.testing.assert_allclose(by_tiles, without, rtol=bar, err_msg=name)
-        np.testing.assert_allclose(*(column(found[amx], "mistakenness") for amx in "01"), atol=1e-4)
+        """Where the processor multiplies tiles (AMX) or words (VNNI), the same as without them but for the rounding of float."""
+        for variable, classes in ("RER_AMX", 40), ("RER_WORDS", 300):
+            X, y = self.save_clusters(n=6000, d=160, classes=classes, planted=60)
+            found = {}
+            for wanted in "0", "1":
+                self.rer("analyze", X, y, "--out", wanted, env={**os.environ, variable: wanted})
+                found[wanted] = self.samples(wanted)
+            with self.subTest(variable):
+                for name in "predicted_label", "suggested_label", "is_label_issue", "is_outlier", "nearest_rows":
+                    self.assertEqual(*([row[name] for row in found[wanted]] for wanted in found), name)
+                for name, bar in ("rer", 3e-6), ("own_error", 3e-6), ("best_other_error", 3e-6):
+                    without, quick = (column(found[wanted], name) for wanted in "01")
+                    np.testing.assert_allclose(quick, without, rtol=bar, err_msg=name)
+                np.testing.assert_allclose(*(column(found[wanted], "mistakenness") for wanted in "01"), atol=1e-4)
 
     def test_error_matrix(self):
         X, y = clusters(n=123, planted=7)

@@ -56,6 +56,7 @@ static const left_out_case cases[] = {
      .settings = {.N = 300, .D = 8, .C = 3, .separation = 1e3, .mislabelled = 1, .seed = 14}},
     {.name = "classes of one", .settings = {.N = 100, .D = 8, .C = 6, .singletons = 3, .seed = 15}},
     {.name = "unlabelled rows", .settings = {.N = 200, .D = 8, .C = 5, .unlabelled = 40, .separation = 30, .seed = 16}},
+    {.name = "many classes", .settings = {.N = 1800, .D = 64, .C = 300, .mislabelled = 59, .seed = 19}},
     {.name = "one feature", .settings = {.N = 60, .D = 1, .C = 3, .seed = 17}},
     {.name = "two classes", .settings = {.N = 60, .D = 4, .C = 2, .seed = 18}},
 };

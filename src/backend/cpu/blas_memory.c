@@ -29,6 +29,12 @@ void rer_backend_leave(void)
 {
 }
 
+void *rer_backend_buffer(size_t *bytes)
+{
+    *bytes = 0;
+    return NULL;
+}
+
 #else
 
 #include <stddef.h>

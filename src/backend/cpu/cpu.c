@@ -5,7 +5,10 @@
 #include "rer.h"
 
 #include <cblas.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *rer_kernels_in_use(void)
 {
@@ -48,6 +51,34 @@ void rer_multiply_quickly_f32(float *h, int64_t ldh, const float *t, const float
 {
     if (!rer_tiles_multiply(h, ldh, t, u, n, k, D))
         rer_multiply_f32(h, ldh, t, u, n, k, D);
+}
+
+/* Below these, making words costs more than multiplying. */
+#define LEAST_WORD_COLUMNS 256
+#define LEAST_WORD_TERMS 64
+
+static bool words_are_wanted;
+
+static void ask_for_words(void)
+{
+    const char *wanted = getenv("RER_WORDS");
+    words_are_wanted = !rer_tiles_are_there() && (wanted == NULL || strcmp(wanted, "0") != 0);
+}
+
+bool rer_multiply_roughly_f32(float *h, int64_t ldh, const float *t, const float *u, int64_t n, int64_t k, int64_t D,
+                              float *off)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const rer_word_kernels *words = rer_cpu_kernels()->words;
+    size_t bytes = 0;
+    if (words->multiply == NULL || k < LEAST_WORD_COLUMNS || D < LEAST_WORD_TERMS ||
+        pthread_once(&once, ask_for_words) != 0 || !words_are_wanted)
+        return false;
+    void *memory = rer_backend_buffer(&bytes);
+    if (memory == NULL || bytes < (size_t)words->room(k, D))
+        return false;
+    words->multiply(h, ldh, t, u, n, k, D, off, memory);
+    return true;
 }
 
 void rer_bound_products(const rer_coarse_kernels *kernels, float *most, int64_t stride, const rer_coarse_asking *asking,

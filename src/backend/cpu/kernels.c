@@ -25,6 +25,9 @@ extern const rer_channel_kernels CHANNEL_TABLE_NAME(RER_ISA);
 #define COARSE_TABLE_NAME_OF(isa) rer_coarse_kernels_##isa
 #define COARSE_TABLE_NAME(isa) COARSE_TABLE_NAME_OF(isa)
 extern const rer_coarse_kernels COARSE_TABLE_NAME(RER_ISA);
+#define WORD_TABLE_NAME_OF(isa) rer_word_kernels_##isa
+#define WORD_TABLE_NAME(isa) WORD_TABLE_NAME_OF(isa)
+extern const rer_word_kernels WORD_TABLE_NAME(RER_ISA);
 
 /* IEEE half -> float: shift exponent and mantissa into place and rescale by 2^112, which makes
  * subnormals come out right; the largest exponent (Inf, NaN) is restored by hand. */
@@ -366,4 +369,5 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .network = &NETWORK_TABLE_NAME(RER_ISA),
     .channel = &CHANNEL_TABLE_NAME(RER_ISA),
     .coarse = &COARSE_TABLE_NAME(RER_ISA),
+    .words = &WORD_TABLE_NAME(RER_ISA),
 };

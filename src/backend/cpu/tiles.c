@@ -10,8 +10,9 @@
 #include "backend/cpu/tiles.h"
 
 #if defined(RER_X86) && defined(RER_WRAPS) && defined(__linux__) && (defined(__clang__) || __GNUC__ >= 11)
+#include "backend/cpu/transpose.h"
+
 #include <cpuid.h>
-#include <immintrin.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,37 +69,6 @@ BY_TILES static void take_apart(const float *x, int64_t n, __m512i *high, __m512
     __m512i h1 = _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(*high, 1)), 16);
     *low = (__m512i)_mm512_cvtne2ps_pbh(_mm512_sub_ps(x1, _mm512_castsi512_ps(h1)),
                                         _mm512_sub_ps(x0, _mm512_castsi512_ps(h0)));
-}
-
-/* The 16 x 16 pairs of a tile change places: unpacked within quarters of 128 bits, then the quarters. */
-BY_TILES static void transpose(__m512i *row)
-{
-    __m512i t[SIDE];
-#pragma GCC unroll 16
-    for (int i = 0; i < SIDE; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < SIDE; i += 4)
-        for (int k = 0; k < 2; k++) {
-            row[i + 2 * k] = _mm512_unpacklo_epi64(t[i + k], t[i + k + 2]);
-            row[i + 2 * k + 1] = _mm512_unpackhi_epi64(t[i + k], t[i + k + 2]);
-        }
-#pragma GCC unroll 16
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 2; k++) {
-            __m512i a = row[8 * k + i], b = row[8 * k + i + 4];
-            t[8 * k + i] = _mm512_shuffle_i32x4(a, b, 0x88);
-            t[8 * k + i + 4] = _mm512_shuffle_i32x4(a, b, 0xdd);
-        }
-#pragma GCC unroll 16
-    for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 2; k++) {
-            __m512i a = t[4 * k + i], b = t[4 * k + i + 8];
-            row[4 * k + i] = _mm512_shuffle_i32x4(a, b, 0x88);
-            row[4 * k + i + 8] = _mm512_shuffle_i32x4(a, b, 0xdd);
-        }
 }
 
 static int64_t in_whole(int64_t n, int64_t part)

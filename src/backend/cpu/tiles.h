@@ -13,5 +13,5 @@ bool rer_tiles_multiply(float *h, int64_t ldh, const float *t, const float *u, i
 bool rer_tiles_bound(const rer_coarse_kernels *kernels, float *most, int64_t stride, const rer_coarse_asking *asking,
                      const rer_coarse_pack *pack, int64_t packs, int64_t n);
 
-/* This thread's buffer of OpenBLAS, free between its calls; NULL: no memory. */
+/* This thread's buffer of OpenBLAS, free between its calls; NULL: no memory, or none of its own. */
 void *rer_backend_buffer(size_t *bytes);
