@@ -123,7 +123,8 @@ class SecondLook(unittest.TestCase):
             random.random(2000)
             turns = [(X * (1 + 1e-6 * turn * random.normal(size=X.shape))).astype("f4") for turn in range(4)]
             expected = [analyze(turn, y, "auto")[1].sum() for turn in turns]
-            self.assertLess(np.ptp(expected), .03 * np.mean(expected))  # a round of the search ends at .02 nats
+            # Two searches, each of which ends at .02 nats, are weighed against each other: P(all are right).
+            self.assertLess(np.ptp(expected), .05 * np.mean(expected))
 
     def test_more_classes_than_are_compared(self):
         self.check(900, 20, 20, 4, .15, lambda random, N: random.integers(1, 20, N))
