@@ -173,12 +173,24 @@ double rer_channel_times(double logit, double f)
     return f == 1 ? logit : logit + log(f) - log1p((1 - f) * exp(logit));
 }
 
-double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code)
+/* As if mistakes were made, but for `overlap`, what else makes the label right: P(c and right) / p_c is more by it. */
+static double logit_of(const rer_channel_state *state, const rer_channel *channel, int32_t code, double overlap)
 {
     ways at = ways_of(state, channel);
-    double right = at.clear * (double)channel->right[code] + at.blurred; /* times p_c */
+    double right = at.clear * (double)channel->right[code] + at.blurred + overlap; /* times p_c */
     double logit = log(wrong_of(&at, state, channel)) - log(right) - (at.below - log(at.total));
-    return rer_channel_times(fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN)), 1 - channel->all_right);
+    return fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN));
+}
+
+double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code)
+{
+    return rer_channel_times(logit_of(state, channel, code, 0), 1 - channel->all_right);
+}
+
+/* P0 = P(all are right) comes from other labels; this one is seen with P0 p_c + (1 - P0) P(c). */
+double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *channel, int32_t code)
+{
+    return logit_of(state, channel, code, channel->all_right / (1 - channel->all_right));
 }
 
 double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k)

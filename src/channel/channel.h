@@ -71,8 +71,10 @@ rer_channel_state rer_channel_begin(void);
  * or negative. z [classes] is left with exp(z - top), and that top is returned. */
 float rer_channel_take(rer_channel_state *state, const rer_channel *channel, const float *const *value, int32_t first,
                        int32_t classes, int32_t code, float *z, const rer_kernels *kernels);
-/* Log odds that the label is wrong, after the last class. */
+/* Log odds that the label is wrong, after the last class: of the labels that the channel explains, and of a new one,
+ * which says for itself whether overlap explains it. */
 double rer_channel_wrong(const rer_channel_state *state, const rer_channel *channel, int32_t code);
+double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *channel, int32_t code);
 /* Log odds of f P, from those of P. */
 double rer_channel_times(double logit, double f);
 /* Log odds that class k is the true one of a row without a label; its own evidence: global, opinion. */

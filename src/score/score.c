@@ -125,7 +125,10 @@ static double logit_of(const score_pass *pass, const score_scratch *parts, int64
                          parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};
         return -rer_channel_right(&parts->state[i], channel, value, nearest);
     }
-    return c >= 0 && !isnan(errors->own) ? rer_channel_wrong(&parts->state[i], channel, c) : NAN;
+    if (c < 0 || isnan(errors->own))
+        return NAN;
+    return pass->left_out ? rer_channel_wrong(&parts->state[i], channel, c)
+                          : rer_channel_wrong_new(&parts->state[i], channel, c);
 }
 
 /* Numbers of a model that was loaded may be at fault as well as the row's. */

@@ -62,6 +62,32 @@ static double plain_logit(const plain_row *row)
     return log(wrong) - log(parts.right);
 }
 
+/* Scores are rounded to floats of size 20. */
+static void check_odds(double got, double want, const rer_kernels *kernels, const plain_row *row)
+{
+    if (!(fabs(got - want) < 2e-5 * (1 + fabs(want))))
+        fail_msg("log odds (%s, %d classes): %.9g instead of %.9g", kernels->name, (int)row->n, got, want);
+}
+
+/* Perhaps no label is wrong, P0. A label that the channel explains has had its say in that; a new one is seen with p_c
+ * then, and with q else. Bayes' rule, step by step; all in units of right + wrong, so that nothing is too small. */
+static void check_perhaps_all_right(const rer_channel_state *state, const rer_channel *channel,
+                                    const rer_kernels *kernels, const plain_row *row)
+{
+    plain_parts parts = plain(row);
+    double P0 = channel->all_right, odds = plain_logit(row);
+    double wrong = 1 / (1 + exp(-odds)), right = 1 / (1 + exp(odds));
+    double p = right / (row->blur * parts.b[row->code] +
+                        (1 - row->blur) * (1 - row->likeness) * row->rate[row->code]);
+    double now = P0 * p / (P0 * p + (1 - P0)), mistakes = (1 - P0) / (P0 * p + (1 - P0)); /* with this label, too */
+    if (fabs(odds) > 600)
+        return;
+    check_odds(rer_channel_wrong(state, channel, row->code), log((1 - P0) * wrong) - log(P0 + (1 - P0) * right), kernels,
+               row);
+    check_odds(rer_channel_wrong_new(state, channel, row->code), log(mistakes * wrong) - log(now + mistakes * right),
+               kernels, row);
+}
+
 static void check_wrong(plain_row *row, const rer_kernels *kernels, bool with_rates)
 {
     static uint64_t seed = 77;
@@ -72,9 +98,9 @@ static void check_wrong(plain_row *row, const rer_kernels *kernels, bool with_ra
     rer_channel_state state = rer_channel_begin();
     const float *value[RER_EVIDENCE_KINDS] = {made.value};
     rer_channel_take(&state, &made.channel, value, 0, row->n, row->code, z, kernels);
-    double got = rer_channel_wrong(&state, &made.channel, row->code), want = plain_logit(&same);
-    if (!(fabs(got - want) < 2e-5 * (1 + fabs(want)))) /* scores are rounded to floats of size 20 */
-        fail_msg("log odds (%s, %d classes): %.9g instead of %.9g", kernels->name, (int)row->n, got, want);
+    check_odds(rer_channel_wrong(&state, &made.channel, row->code), plain_logit(&same), kernels, &same);
+    made.channel.all_right = made_uniform(&seed);
+    check_perhaps_all_right(&state, &made.channel, kernels, &same);
     int32_t best = -1;
     plain_parts parts = plain(&same);
     for (int32_t k = 0; k < row->n; k++)

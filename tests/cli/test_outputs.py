@@ -246,6 +246,17 @@ class Outputs(CliCase):
         self.check_suggestions_only("new")
         self.check_schema(self.summary("new"))
 
+    def test_new_labels_of_a_clean_model(self):
+        """That all of a model's own labels may be right excuses no label that comes later."""
+        X, y = clusters(n=3000)
+        self.rer("analyze", self.save("X.npy", X[:1500]), self.save("y.npy", y[:1500]), "--save-model", "model", "--out", "own")
+        self.assertLess(column(self.samples("own"), "mistakenness").max(), .5)
+        y[1500:1510] = (y[1500:1510] + 1) % 3
+        self.rer("score", "model", self.save("X.npy", X[1500:]), self.save("y.npy", y[1500:]), "--out", "new")
+        wrong = column(self.samples("new"), "mistakenness")
+        self.assertGreater(wrong[:10].min(), .99)
+        self.assertLess(wrong[10:].max(), .5)
+
     def check_suggestions_only(self, out):
         rows = self.samples(out)
         self.assertEqual({row["given_label"] for row in rows}, {""})

@@ -63,6 +63,12 @@ class Channel:
         flow[i, y] = 0
         return (self.e * b[i, y] * (1 - p[i, y]) + (1 - self.e) * (self.v * p[i, y] * G + (1 - self.v) * flow.sum(1))) / q
 
+    def wrong_new(self, E, y, log_n, edge, all_right):
+        """The same of labels that had no say in P(all are right), which are seen with p_c then: Bayes' rule."""
+        _, p, _, _, _, _, _, q = self.parts(E, y, log_n, edge)
+        seen = all_right * p[np.arange(len(y)), y] + (1 - all_right) * q
+        return (1 - all_right) * q * self.wrong(E, y, log_n, edge) / seen
+
     def draw(self, E, log_n, random):
         """(true classes, labels): each row's class from its posterior, its label in one of the ways."""
         z = self.scores(E, log_n)

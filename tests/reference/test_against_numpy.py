@@ -185,7 +185,8 @@ class AgainstNumpy(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             with open(path("out/samples.csv"), newline="", encoding="utf-8") as file:
                 scored = np.array([float(r["mistakenness"]) for r in csv.DictReader(file)])
-            wrong = (1 - all_right) * model.wrong([np.load(path("E.npy")).T.astype(float) ** 2], y, log_n, [edge])
+            d2 = np.load(path("E.npy")).T.astype(float) ** 2
+            wrong = model.wrong_new([d2], y, log_n, [edge], all_right)
         self.assertLess(np.abs(scored - wrong).max(), .001)
         got = np.array([float(r["mistakenness"]) for r in rows])
         self.near("noise rate", [summary["noise_rate"]], [got.mean()], 1e-4)
