@@ -77,13 +77,12 @@ static void check_perhaps_all_right(const rer_channel_state *state, const rer_ch
     plain_parts parts = plain(row);
     double P0 = channel->all_right, odds = plain_logit(row);
     double wrong = 1 / (1 + exp(-odds)), right = 1 / (1 + exp(odds));
-    double p = right / (row->blur * parts.b[row->code] +
-                        (1 - row->blur) * (1 - row->likeness) * row->rate[row->code]);
+    double p = right / (row->blur * parts.b[row->code] + (1 - row->blur) * (1 - row->likeness) * row->rate[row->code]);
     double now = P0 * p / (P0 * p + (1 - P0)), mistakes = (1 - P0) / (P0 * p + (1 - P0)); /* with this label, too */
     if (fabs(odds) > 600)
         return;
-    check_odds(rer_channel_wrong(state, channel, row->code), log((1 - P0) * wrong) - log(P0 + (1 - P0) * right), kernels,
-               row);
+    check_odds(rer_channel_wrong(state, channel, row->code), log((1 - P0) * wrong) - log(P0 + (1 - P0) * right),
+               kernels, row);
     check_odds(rer_channel_wrong_new(state, channel, row->code), log(mistakes * wrong) - log(now + mistakes * right),
                kernels, row);
 }
