@@ -60,10 +60,10 @@ static int64_t room_for(int64_t k, int64_t D)
 static word_room lay_out(void *memory, int64_t k, int64_t D)
 {
     int64_t columns = in_whole(k, ACROSS), width = width_of(D);
-    word_room room = {.columns = memory};
-    room.rows = room.columns + columns * width;
-    room.unit = (float *)(room.rows + ROWS_AT_ONCE * width);
+    word_room room = {.unit = memory};
     room.unit_of = room.unit + columns;
+    room.columns = (int16_t *)(room.unit_of + ROWS_AT_ONCE);
+    room.rows = room.columns + columns * width;
     return room;
 }
 
