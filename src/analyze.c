@@ -93,11 +93,8 @@ static rer_status score_rows(rer_findings *findings, rer_result *result, const r
                              const rer_run *run, rer_output *errors, rer_error *error)
 {
     RER_TRY(make_scores(&findings->scores, result, error));
-    if (left_out && run->data->pred_probs.name != NULL) {
-        RER_TRY(rer_allocate(&result->proposed, run->N, sizeof *result->proposed, "suggestions", error));
-        memset(result->proposed, 0xff, (size_t)run->N * sizeof *result->proposed); /* -1 */
-        findings->scores.proposed = result->proposed;
-    }
+    RER_TRY(rer_allocate(&result->proposed, run->N, sizeof *result->proposed, "suggestions", error));
+    findings->scores.proposed = result->proposed;
     RER_TRY(run->passes->score(&findings->scores, &findings->sums, model, run, left_out, errors, error));
     for (int64_t row = 0; row < run->N; row++)
         result->flags[row] |= run->invalid[row] != 0 ? RER_FLAG_INVALID : 0;

@@ -23,10 +23,7 @@ rer_status rer_calibrate(rer_calibration *calibration, rer_model *model, rer_row
                          rer_error *error)
 {
     int64_t errors = model->C * (int64_t)sizeof(float);
-    int64_t judged = 0;
-    for (int32_t c = 0; c < model->C; c++)
-        judged += model->n[c] >= 2 ? model->n[c] : 0;
-    rer_calibration made = {.rows = *rows, .enough = rows->count == judged || rows->count == RER_SAMPLE_MOST};
+    rer_calibration made = {.rows = *rows, .enough = rows->is_all || rows->count == RER_SAMPLE_MOST};
     *rows = (rer_row_sample){0};
     rer_status status = rer_log_sizes(&made.log_n, model->n, model->C, error);
     if (status == RER_OK)
@@ -66,7 +63,7 @@ rer_status rer_calibration_thin(rer_calibration *thin, const rer_calibration *ca
                                 int32_t C, rer_error *error)
 {
     int64_t from = calibration->rows.count;
-    rer_calibration made = {.enough = calibration->enough && count == from};
+    rer_calibration made = {.enough = calibration->enough};
     rer_status status = rer_row_sample_thin(&made.rows, &calibration->rows, count, D, error);
     if (status == RER_OK)
         status = thin_values(&made.d2, calibration->d2, count, from, C, error);

@@ -9,7 +9,7 @@ typedef struct rer_calibration {
     float *d2;      /* [count, C] */
     float *opinion; /* [count, C] evidence of the user's own probabilities, NULL: none */
     float *log_n;   /* [C] */
-    bool enough;    /* these are all rows that can be judged, or RER_SAMPLE_MOST */
+    bool enough;    /* these are all rows that can be judged, or RER_SAMPLE_MOST, or were before they were thinned */
 } rer_calibration;
 
 /* Takes the sampled rows over, makes their evidence and fits model->channel to it. model->n and model->N are set. */

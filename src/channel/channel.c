@@ -170,7 +170,8 @@ static double wrong_of(const ways *at, const rer_channel_state *state, const rer
 /* o' = f P / (1 - f P) = f o / (1 + (1 - f) o),  o = P / (1 - P) */
 double rer_channel_times(double logit, double f)
 {
-    return f == 1 ? logit : logit + log(f) - log1p((1 - f) * exp(logit));
+    double more = fmax((1 - f) * exp(logit), 1e-15 - 1); /* f P was rounded where f takes it back */
+    return f == 1 ? logit : logit + log(f) - log1p(more);
 }
 
 /* As if mistakes were made, but for `overlap`, what else makes the label right: P(c and right) / p_c is more by it. */
@@ -193,17 +194,9 @@ double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *
     return logit_of(state, channel, code, channel->all_right / (1 - channel->all_right));
 }
 
-double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k)
+double rer_channel_right(const rer_channel_state *state)
 {
-    double global = (double)value[0], edge = channel->edge[RER_GLOBAL];
-    if (channel->C <= RER_CLASS_TILE && edge > 0) /* k is the nearest class: as weight_of has it */
-        global = fmin(global, edge);
-    double evidence = channel->weight[RER_GLOBAL] * global + channel->weight[RER_OPINION] * (double)value[1];
-    double z = (double)channel->bias[k] - evidence - (double)state->sums.top;
-    bool best = k == state->sums.best;
-    double rest = best ? state->sums.rest : 1 + state->sums.rest - exp(fmin(z, 0));
-    double logit = (best ? 0 : fmin(z, 0)) - log(fmax(rest, 1e-300));
-    return fmax(-MOST_CERTAIN, fmin(logit, MOST_CERTAIN));
+    return fmin(-log(fmax(state->sums.rest, 1e-300)), MOST_CERTAIN);
 }
 
 int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code)

@@ -77,8 +77,8 @@ double rer_channel_wrong(const rer_channel_state *state, const rer_channel *chan
 double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *channel, int32_t code);
 /* Log odds of f P, from those of P. */
 double rer_channel_times(double logit, double f);
-/* Log odds that class k is the true one of a row without a label; its own evidence: global, opinion. */
-double rer_channel_right(const rer_channel_state *state, const rer_channel *channel, const float value[2], int32_t k);
+/* Log odds that the likeliest class is the true one of a row without a label. */
+double rer_channel_right(const rer_channel_state *state);
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in
  * tiles. */
 int32_t rer_channel_suggest(const rer_channel_state *state, const rer_channel *channel, const float *z, int32_t code);

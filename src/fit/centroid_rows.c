@@ -293,8 +293,8 @@ static void score_tile(const rer_centroid *centroid, const rer_kernels *kernels,
     int64_t D = centroid->D, C = centroid->C;
     const rer_real *real = parts->real;
     const void *u = rer_real_at(real, centroid->u, first * D), *norm = rer_real_at(real, centroid->norm, first);
-    rer_real_multiply *multiply = block->sampled ? real->multiply : real->multiply_quickly;
-    bool is_rough = !block->sampled && centroid->groups == NULL &&
+    rer_real_multiply *multiply = block->exact ? real->multiply : real->multiply_quickly;
+    bool is_rough = !block->exact && centroid->groups == NULL &&
                     real->multiply_roughly(d2, classes, parts->t, u, block->count, classes, D, parts->off);
     if (!is_rough)
         multiply(d2, classes, parts->t, u, block->count, classes, D);

@@ -101,6 +101,7 @@ rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const
         usable += n[c] >= 2 ? n[c] : 0; /* a sample alone in its class has no left-out error */
     }
     int64_t count = rer_min(most, usable);
+    made.is_all = count == usable;
     rer_status status = allocate_sample(&made, count, run->D, error);
     for (int64_t i = 0; status == RER_OK && i < run->N && drawn < count; i++) {
         int32_t c = run->given[i];
@@ -165,7 +166,7 @@ rer_block rer_row_sample_block(const rer_row_sample *sample, int64_t first, int6
         .scale = sample->scale + first,
         .code = sample->code + first,
         .row = sample->row + first,
-        .sampled = true,
+        .exact = true,
     };
 }
 

@@ -9,6 +9,7 @@ struct rer_row_sample {
     float *x;      /* [count, D] */
     double *scale; /* [count] */
     int32_t *code; /* [count] */
+    bool is_all;   /* every row that can be judged */
 };
 
 #define RER_SAMPLE_MOST 5000 /* rows: more would tell little more */

@@ -168,7 +168,7 @@ static void free_scores(score_answer *answer)
 {
     rer_scores *scores = &answer->scores;
     RER_FREE_ALL(scores->own, scores->other, scores->nearest, scores->logit, scores->margin, scores->removed,
-                 scores->flipped, answer->blocks);
+                 scores->flipped, scores->proposed, answer->blocks);
 }
 
 static rer_status make_scores(score_answer *answer, const working *work, rer_error *error)
@@ -177,9 +177,9 @@ static rer_status make_scores(score_answer *answer, const working *work, rer_err
     int64_t N = work->run.N, blocks = rer_run_blocks(&work->run);
     bool by_density = work->options.probability == RER_DENSITY;
     rer_room rooms[] = {
-        RER_ROOM(scores->own, N),         RER_ROOM(scores->other, N),   RER_ROOM(scores->nearest, N),
-        RER_ROOM(scores->logit, N),       RER_ROOM(scores->margin, N),  RER_ROOM(scores->removed, N),
-        RER_ROOM(answer->blocks, blocks), RER_ROOM(scores->flipped, N),
+        RER_ROOM(scores->own, N),      RER_ROOM(scores->other, N),       RER_ROOM(scores->nearest, N),
+        RER_ROOM(scores->logit, N),    RER_ROOM(scores->margin, N),      RER_ROOM(scores->removed, N),
+        RER_ROOM(scores->proposed, N), RER_ROOM(answer->blocks, blocks), RER_ROOM(scores->flipped, N),
     };
     answer->block_bytes = blocks * (int64_t)sizeof *answer->blocks;
     return rer_allocate_all(rooms, by_density ? RER_COUNT(rooms) : RER_COUNT(rooms) - 1, "scores", error);

@@ -195,7 +195,8 @@ static rer_status take_scores(void *taker, const rer_message *message, rer_error
         if (columns[i].values != NULL)
             take_array((char *)columns[i].values + first * 4, columns[i].name, columns[i].dtype, 4, rows, tensors);
     for (int64_t i = first; i < first + rows; i++)
-        if (scores->nearest[i] < -1 || scores->nearest[i] >= collected->run->C)
+        if (scores->nearest[i] < -1 || scores->nearest[i] >= collected->run->C || scores->proposed[i] < -1 ||
+            scores->proposed[i] >= collected->run->C)
             rer_tensors_fail(tensors, "it suggests a class that does not exist" WRONG_ANSWER);
     take_array(collected->blocks + first / RER_BLOCK, "blocks", RER_U8, 1, bytes, tensors);
     rer_status status = rer_tensors_status(tensors, error);

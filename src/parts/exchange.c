@@ -330,7 +330,7 @@ void rer_exchange_score_columns(rer_score_column columns[RER_SCORE_COLUMNS], con
         {"own", scores->own, RER_F32},         {"other", scores->other, RER_F32},
         {"logit", scores->logit, RER_F32},     {"margin", scores->margin, RER_F32},
         {"removed", scores->removed, RER_F32}, {"flipped", scores->flipped, RER_F32},
-        {"nearest", scores->nearest, RER_I32},
+        {"nearest", scores->nearest, RER_I32}, {"proposed", scores->proposed, RER_I32},
     };
     memcpy(columns, all, sizeof all);
 }

@@ -52,7 +52,7 @@ void rer_exchange_get_sums(rer_sums_answer *answer, rer_tensors *tensors);
 void rer_sums_answer_free(rer_sums_answer *answer);
 
 /* The columns of a part's scores, values NULL: not wanted. */
-enum { RER_SCORE_COLUMNS = 7 };
+enum { RER_SCORE_COLUMNS = 8 };
 typedef struct rer_score_column {
     const char *name;
     void *values; /* [rows] of 4 bytes */

@@ -26,7 +26,7 @@ struct rer_result {
     int32_t C;
     int32_t *given;       /* [N] class, -1: no label */
     int32_t *suggested;   /* [N] nearest class other than `given`; -1: invalid row */
-    int32_t *proposed;    /* [N] what more than the errors suggests instead, -1: nothing; NULL: none */
+    int32_t *proposed;    /* [N] likeliest class other than `given`, by all that is known of the row; -1: unknown */
     float *own;           /* [N] own error, NaN: missing */
     float *other;         /* [N] best other error */
     float *logit;         /* [N] log odds that the row's label, the given one or else the suggestion, is wrong;
@@ -93,8 +93,7 @@ static inline bool rer_is_scored(const rer_result *result, int64_t row)
     return result->given[row] >= 0 && (result->flags[row] & RER_FLAG_INVALID) == 0 && !isnan(result->own[row]);
 }
 
-/* What is suggested for a row: by the second look or another detector where there is something, else the nearest class
- * other than the given one. */
+/* What is suggested for a row: the likeliest class other than the given one, or else the nearest. */
 static inline int32_t rer_suggested(const rer_result *result, int64_t row)
 {
     return result->proposed != NULL && result->proposed[row] >= 0 ? result->proposed[row] : result->suggested[row];

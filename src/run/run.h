@@ -43,7 +43,7 @@ typedef struct rer_block {
     int32_t *code;      /* [count] class, RER_NO_LABEL or RER_INVALID_ROW */
     const int64_t *row; /* [count] rows of the input, NULL: first, first + 1, ... */
     const bool *fitted; /* [count] as in rer_run */
-    bool sampled;       /* parameters are chosen by these rows: no quick products */
+    bool exact;         /* no quick products: parameters are chosen by these rows, or their errors are kept */
     void *reading;      /* what reading the rows needs */
 } rer_block;
 

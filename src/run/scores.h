@@ -10,10 +10,10 @@ typedef struct rer_scores {
     float *own;        /* own error, NaN: missing */
     float *other;      /* best other error, NaN: invalid row */
     int32_t *nearest;  /* class of that; -1: invalid row */
-    float *logit;      /* log odds that the row's label, the given one or else the nearest class, is wrong; NaN: none */
+    float *logit;      /* log odds that the row's label, the given one or else the likeliest class, is wrong; NaN: none */
     float *margin;     /* best error - mean of the others; NaN: none */
     float *removed;    /* the same without the best class */
-    int32_t *proposed; /* likeliest other class where the user's own probabilities have a say, as it was: no label */
+    int32_t *proposed; /* likeliest class other than the label, by the channel; -1: invalid row */
     float *flipped;    /* ratio that a random other label would have, NaN: none */
 } rer_scores;
 

@@ -26,6 +26,7 @@ typedef struct score_scratch {
     rer_ratio_sums sums;
     rer_row_errors *errors;   /* [rows] */
     rer_channel_state *state; /* [rows] what the channel knows of each */
+    int32_t *likely;          /* [rows] likeliest class other than the label */
     float *flipped;           /* [rows] squared errors under a random other label; only for --probability density */
     float *z;                 /* [RER_CLASS_TILE] */
     float *tile;              /* [rows, RER_CLASS_TILE] */
@@ -49,6 +50,7 @@ static score_scratch lay_out(const score_pass *pass, rer_scratch *scratch)
     parts.block = rer_block_take(pass->run, scratch);
     parts.errors = rer_take(scratch, rows, sizeof *parts.errors);
     parts.state = rer_take(scratch, rows, sizeof *parts.state);
+    parts.likely = rer_take(scratch, rows, sizeof *parts.likely);
     parts.flipped = rer_take(scratch, rows, sizeof *parts.flipped);
     parts.z = rer_take(scratch, tile, sizeof *parts.z);
     parts.tile = rer_take(scratch, rows * tile, sizeof *parts.tile);
@@ -88,8 +90,11 @@ static void reduce_row(const score_pass *pass, score_scratch *parts, int64_t i, 
     const float *value[RER_EVIDENCE_KINDS] = {[RER_GLOBAL] = d2};
     if (parts->opinion != NULL)
         value[RER_OPINION] = parts->opinion + i * pass->model->C + first;
-    if (c != RER_INVALID_ROW && pass->scores->logit != NULL)
+    if (c != RER_INVALID_ROW && pass->scores->logit != NULL) {
         rer_channel_take(&parts->state[i], pass->model->channel, value, first, classes, c, parts->z, kernels);
+        bool is_whole = classes == pass->model->C && c >= 0;
+        parts->likely[i] = rer_channel_suggest(&parts->state[i], pass->model->channel, is_whole ? parts->z : NULL, c);
+    }
     if (parts->columns != NULL)
         for (int32_t k = 0; k < classes; k++)
             parts->columns[i * pass->model->C + first + k] = c == RER_INVALID_ROW ? NAN : sqrtf(d2[k]);
@@ -114,17 +119,14 @@ static void keep_margins(rer_scores *scores, const rer_row_errors *errors, int64
     scores->removed[row] = classes > 2 ? (float)(second - (others - second) / (classes - 2)) : NAN;
 }
 
-/* Log odds that the label, or else the nearest class, is wrong. */
+/* Log odds that the label, or else the likeliest class, is wrong. */
 static double logit_of(const score_pass *pass, const score_scratch *parts, int64_t i)
 {
     const rer_row_errors *errors = &parts->errors[i];
     const rer_channel *channel = pass->model->channel;
-    int32_t c = parts->block.code[i], nearest = errors->nearest.first_class;
-    if (c == RER_NO_LABEL) {
-        float value[] = {errors->nearest.first,
-                         parts->opinion != NULL ? parts->opinion[i * pass->model->C + nearest] : 0};
-        return -rer_channel_right(&parts->state[i], channel, value, nearest);
-    }
+    int32_t c = parts->block.code[i];
+    if (c == RER_NO_LABEL)
+        return -rer_channel_right(&parts->state[i]);
     if (c < 0 || isnan(errors->own))
         return NAN;
     return pass->left_out ? rer_channel_wrong(&parts->state[i], channel, c)
@@ -161,8 +163,8 @@ static rer_status keep_row(const score_pass *pass, score_scratch *parts, int64_t
     scores->nearest[row] = c == RER_INVALID_ROW ? -1 : errors->nearest.first_class;
     if (scores->logit != NULL)
         scores->logit[row] = (float)logit_of(pass, parts, i);
-    if (scores->proposed != NULL && parts->opinion != NULL && c >= 0)
-        scores->proposed[row] = parts->state[i].sums.best;
+    if (scores->proposed != NULL)
+        scores->proposed[row] = c == RER_INVALID_ROW ? -1 : parts->likely[i];
     if (scores->margin != NULL && c != RER_INVALID_ROW)
         keep_margins(scores, errors, row, pass->model->C, c >= 0);
     if (scores->flipped != NULL)
@@ -197,6 +199,7 @@ static rer_status make_errors(const score_pass *pass, score_scratch *parts, int6
     if (status == RER_OK && parts->opinion != NULL)
         status = rer_opinion_rows(parts->opinion, pass->run->data, block->first, block->count,
                                   pass->run->invalid + block->first, pass->log_n, parts->reading, error);
+    block->exact = pass->errors != NULL;
     if (status == RER_OK)
         reduce_rows(pass, parts);
     return status;
@@ -226,6 +229,7 @@ static rer_status take_errors(const score_pass *pass, score_scratch *parts, int6
                            : is_invalid ? rer_row_errors_none()
                                         : (rer_row_errors){rows[i].nearest, rows[i].own};
         parts->state[i] = is_made ? parts->state[made] : (rer_channel_state){rows[i].sums, rows[i].odds, rows[i].score};
+        parts->likely[i] = is_made ? parts->likely[made] : rows[i].sums.best;
         made -= is_made;
         block->code[i] = is_invalid ? RER_INVALID_ROW : run->given[first + i];
     }

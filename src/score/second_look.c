@@ -227,6 +227,7 @@ static rer_status load_chunk(rer_block *block, const look *l, int64_t first, rer
     int64_t D = run->D;
     block->count = rer_min(CHUNK, l->rows.count - first);
     block->row = l->rows.row + first;
+    block->exact = true; /* parameters are found from some of them */
     if (l->rows.x != NULL) {
         block->x = l->rows.x + first * D;
         block->scale = l->rows.scale + first;
@@ -392,7 +393,6 @@ static void leave_row(rer_row_sums *sums, const rer_result *result, int64_t row,
     const look *l = how;
     double f = (1 - l->worth.channel.all_right) / (1 - l->model->channel->all_right);
     (void)sums;
-    result->proposed[row] = -1;
     if (is_judged(result, row))
         result->logit[row] = (float)rer_channel_times((double)result->logit[row], f);
 }
@@ -409,12 +409,9 @@ static rer_status score_again(look *l, rer_error *error)
                    .work = score_chunk,
                    .context = l};
     int64_t count = l->rows.count;
-    rer_room rooms[] = {RER_ROOM(looks->near, count * RER_NEAR_KEPT),
-                        RER_ROOM(looks->nearness, count),
+    rer_room rooms[] = {RER_ROOM(looks->near, count * RER_NEAR_KEPT), RER_ROOM(looks->nearness, count),
                         RER_ROOM(looks->other, count * RER_LIKELY_OTHERS),
-                        RER_ROOM(looks->share, count * RER_LIKELY_OTHERS),
-                        RER_ROOM(looks->row, count),
-                        RER_UNSET(result->proposed, result->N)};
+                        RER_ROOM(looks->share, count * RER_LIKELY_OTHERS), RER_ROOM(looks->row, count)};
     rer_status status = rer_allocate_all(rooms, RER_COUNT(rooms), "nearest rows", error);
     if (status != RER_OK)
         return status;

@@ -23,11 +23,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the te
 OUTPUTS = {"samples.csv", "classes.csv", "summary.json", "report.html", "inputs.json", "manifest.json"}
 
 
-def clusters(n=300, d=8, classes=3, seed=0, planted=0):
+def clusters(n=300, d=8, classes=3, seed=0, planted=0, apart=4):
     """Well separated classes; the labels of the first `planted` rows are moved on by one."""
     random = np.random.default_rng(seed)
     y = np.arange(n) % classes
-    X = (4 * random.normal(size=(classes, d))[y] + random.normal(size=(n, d))).astype("f4")
+    X = (apart * random.normal(size=(classes, d))[y] + random.normal(size=(n, d))).astype("f4")
     y[:planted] = (y[:planted] + 1) % classes
     return X, y
 

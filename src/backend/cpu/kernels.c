@@ -147,7 +147,7 @@ static bool left_out_f32(float *restrict h, const float *restrict m, const float
         float d2 = g + difference + m[k];
         cancelled |= d2 < (float)RER_QUICK_CANCELLED_BELOW * (base + scale[k]);
         d2 += gain * g * g;
-        h[k] = d2 > 0 ? d2 : 0;
+        h[k] = d2 < 0 ? 0 : d2; /* NaN stays: of numbers too large for float */
     }
     return cancelled != 0;
 }
@@ -198,7 +198,7 @@ static bool left_out_f64(double *restrict h, const double *restrict m, const dou
         double d2 = g + difference + m[k];
         cancelled |= d2 < RER_CANCELLED_BELOW * (base + scale[k]);
         d2 += gain * g * g;
-        h[k] = d2 > 0 ? d2 : 0;
+        h[k] = d2 < 0 ? 0 : d2; /* NaN stays: of numbers too large for float */
     }
     return cancelled != 0;
 }
