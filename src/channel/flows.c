@@ -56,6 +56,23 @@ static rer_status add_flows(void *context, int64_t item, void *scratch, rer_erro
     return RER_OK;
 }
 
+/* Flows out of a class are no larger than that a clear label is as likely right as any other class is true (search.h):
+ *   (1 - v) A_kk >= v + (1 - v) A_kc for every c. */
+static void keep_the_most(rer_channel *channel)
+{
+    int64_t C = channel->C;
+    double least = channel->uniform * (double)C / (double)(C - 1), v = channel->likeness;
+    double most = fmax(0, 1 - v / (1 - v) - least) / 2;
+    for (int64_t k = 0; k < C; k++) {
+        double leaving = 0;
+        for (int64_t c = 0; c < C; c++)
+            leaving += channel->counts[c * C + k];
+        double factor = most * fmax(channel->totals[k], 1) / leaving;
+        for (int64_t c = 0; leaving > 0 && factor < 1 && c < C; c++)
+            channel->counts[c * C + k] *= factor;
+    }
+}
+
 /* The flows of the step become the channel's, but for those that are worth less than `cost`. */
 static rer_status take_flows(rer_channel_search *fit, double cost, rer_error *error)
 {
@@ -65,13 +82,16 @@ static rer_status take_flows(rer_channel_search *fit, double cost, rer_error *er
     bool any = false;
     for (int64_t k = 0; k < C; k++)
         labels += channel->totals[k] = fit->totals[k];
-    channel->uniform = fmax(fit->even / (labels + RER_CHANNEL_FEW - 1), RER_CHANNEL_LEAST_UNIFORM);
+    channel->uniform = fmin(fmax(fit->even / (labels + RER_CHANNEL_FEW - 1), RER_CHANNEL_LEAST_UNIFORM),
+                            rer_channel_most_uniform(C, channel->likeness));
     rer_channel_keep_uniform(fit);
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++) {
         channel->counts[i] = fit->gain[i] >= cost ? fit->counts[i] : 0;
         any = any || channel->counts[i] > 0;
     }
-    if (!any) {
+    if (any) {
+        keep_the_most(channel);
+    } else {
         free(channel->counts);
         channel->counts = NULL;
     }

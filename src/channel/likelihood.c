@@ -10,6 +10,12 @@
 #define GAUSSIAN .5        /* t of squared errors of Gaussian classes; */
 #define GAUSSIAN_SPREAD .5 /* log t ~ Cauchy with this scale */
 
+/* u = least + logistic(x) span */
+static double span_of_uniform(const rer_channel *channel)
+{
+    return rer_channel_most_uniform(channel->C, channel->likeness) - RER_CHANNEL_LEAST_UNIFORM;
+}
+
 void rer_channel_place(rer_channel_search *fit, const double *x)
 {
     rer_channel *channel = fit->channel;
@@ -18,13 +24,13 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
     const double *share = x + fit->kinds, *beta = share + RER_SHARES;
     channel->sharpness = RER_CHANNEL_MOST_LAMBDA * rer_logistic(share[RER_LOGIT_LAMBDA]);
     channel->blur = fit->all_right ? 0 : rer_logistic(share[RER_LOGIT_BLUR]);
-    channel->likeness = fit->pairs && !fit->all_right ? rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
+    channel->likeness =
+        fit->pairs && !fit->all_right ? RER_CHANNEL_MOST_LIKENESS * rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
     for (int32_t k = 0; k < channel->C; k++)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
     if (channel->counts != NULL || channel->right == NULL || fit->all_right)
         return;
-    channel->uniform =
-        RER_CHANNEL_LEAST_UNIFORM + (1 - RER_CHANNEL_LEAST_UNIFORM) * rer_logistic(share[RER_LOGIT_UNIFORM]);
+    channel->uniform = RER_CHANNEL_LEAST_UNIFORM + span_of_uniform(channel) * rer_logistic(share[RER_LOGIT_UNIFORM]);
     for (int32_t k = 0; k < channel->C; k++)
         channel->right[k] = (float)(1 - channel->uniform);
 }
@@ -32,7 +38,7 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
 /* The channel's u becomes that of the search. */
 void rer_channel_keep_uniform(rer_channel_search *fit)
 {
-    double above = (fit->channel->uniform - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
+    double above = (fit->channel->uniform - RER_CHANNEL_LEAST_UNIFORM) / fmax(span_of_uniform(fit->channel), 1e-9);
     fit->x[fit->kinds + RER_LOGIT_UNIFORM] = rer_logit(fmin(fmax(above, 1e-9), .99));
 }
 
@@ -162,19 +168,20 @@ double rer_channel_share_priors(const rer_channel *channel, bool pairs)
     return value;
 }
 
-/* The slopes of shares become those of their logits, with their priors. */
+/* The slopes of shares become those of their logits, with their priors. The room of u is the smaller the larger v is. */
 static void add_share_priors(rer_channel_search *fit)
 {
     const rer_channel *channel = fit->channel;
     double *share = fit->gradient + fit->kinds, lambda = channel->sharpness / RER_CHANNEL_MOST_LAMBDA;
-    double e = channel->blur, v = channel->likeness, u = channel->uniform;
-    double above = (u - RER_CHANNEL_LEAST_UNIFORM) / (1 - RER_CHANNEL_LEAST_UNIFORM);
+    double e = channel->blur, v = channel->likeness, u = channel->uniform, alike = v / RER_CHANNEL_MOST_LIKENESS;
+    double span = span_of_uniform(channel), above = span > 0 ? (u - RER_CHANNEL_LEAST_UNIFORM) / span : 0;
+    double by_u = channel->counts == NULL ? share[RER_LOGIT_UNIFORM] + (RER_CHANNEL_FEW - 1) / (1 - u) : 0;
+    double u_by_v = span > 0 ? -above * (double)(channel->C - 1) / (double)channel->C / ((1 - v) * (1 - v)) : 0;
+    double by_v = share[RER_LOGIT_LIKENESS] - 1 / v + RER_CHANNEL_FEW / (1 - v) + by_u * u_by_v;
     share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
     share[RER_LOGIT_BLUR] = share[RER_LOGIT_BLUR] * e * (1 - e) - (1 - e) + RER_CHANNEL_FEW_BLUR * e;
-    share[RER_LOGIT_LIKENESS] =
-        fit->pairs ? share[RER_LOGIT_LIKENESS] * v * (1 - v) - (1 - v) + RER_CHANNEL_FEW * v : 0;
-    share[RER_LOGIT_UNIFORM] =
-        channel->counts == NULL ? above * ((1 - u) * share[RER_LOGIT_UNIFORM] + RER_CHANNEL_FEW - 1) : 0;
+    share[RER_LOGIT_LIKENESS] = fit->pairs ? by_v * v * (1 - alike) : 0;
+    share[RER_LOGIT_UNIFORM] = by_u * span * above * (1 - above);
     fit->value += rer_channel_share_priors(channel, fit->pairs);
 }
 

@@ -9,6 +9,7 @@
 
 #define RER_CHANNEL_ITEM 128 /* rows of an item of work */
 #define RER_CHANNEL_MOST_LAMBDA .5
+#define RER_CHANNEL_MOST_LIKENESS .5
 #define RER_CHANNEL_LEAST_UNIFORM 1e-5
 #define RER_CHANNEL_FEW 10.0     /* v, u ~ Beta(1, FEW); */
 #define RER_CHANNEL_FEW_BLUR 6.0 /* e ~ Beta(1, FEW_BLUR), see fit.c */
@@ -40,6 +41,14 @@ typedef struct rer_channel_search {
 static inline double rer_logit(double p)
 {
     return log(p / (1 - p));
+}
+
+/* The largest u at which a clear label is as likely right as any one other class is true,
+ *   (1 - v)(1 - u) >= v + (1 - v) u / (C - 1),
+ * and v <= 1/2. With more, and with flows of more, the names of classes could be exchanged, all labels with them. */
+static inline double rer_channel_most_uniform(int64_t C, double v)
+{
+    return fmax((double)(C - 1) / (double)C * (1 - v / (1 - v)), RER_CHANNEL_LEAST_UNIFORM);
 }
 
 static inline int64_t rer_channel_variables(const rer_channel_search *fit)

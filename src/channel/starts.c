@@ -66,7 +66,7 @@ static void set_start(rer_channel_search *fit, double weight, double blur, doubl
     for (int j = 0; j < fit->kinds; j++)
         fit->x[j] = log(weight);
     fit->x[fit->kinds + RER_LOGIT_BLUR] = rer_logit(blur);
-    fit->x[fit->kinds + RER_LOGIT_LIKENESS] = rer_logit(likeness);
+    fit->x[fit->kinds + RER_LOGIT_LIKENESS] = rer_logit(likeness / RER_CHANNEL_MOST_LIKENESS);
     rer_channel_place(fit, fit->x);
 }
 
@@ -133,7 +133,8 @@ rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *st
     rer_channel *channel = fit->channel;
     int64_t C = channel->C;
     double limit = 1 - 1e-9;
-    set_start(fit, start->weight[RER_GLOBAL], fmax(start->blur, 1e-12), fmax(start->likeness, 1e-12));
+    set_start(fit, start->weight[RER_GLOBAL], fmax(start->blur, 1e-12),
+              fmin(fmax(start->likeness, 1e-12), .999 * RER_CHANNEL_MOST_LIKENESS));
     set_other_weights(fit);
     fit->x[fit->kinds + RER_LOGIT_LAMBDA] =
         rer_logit(fmin(fmax(start->sharpness / RER_CHANNEL_MOST_LAMBDA, 1e-9), limit));
@@ -152,7 +153,7 @@ rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *st
 
 rer_status rer_channel_start_right(rer_channel_search *fit, const rer_channel *start, rer_error *error)
 {
-    set_start(fit, 1, .5, .5);
+    set_start(fit, 1, .5, .25);
     for (int j = 0; j < fit->kinds; j++)
         fit->x[j] = log(fmax(start->weight[fit->kind[j]], .01 * usual_weight(fit, fit->kind[j])));
     rer_channel_place(fit, fit->x);

@@ -6,7 +6,8 @@
  * witnesses do not help to explain labels where the rule is true (aircraft, dtd, flowers102, food10, CIFAR-10 with 10 and
  * 30 % moved to the next class: .0001 to .04 nats a row worse), and do where it is not (KEEL's banana, phoneme, vowel,
  * satimage: .01 to .29 better; banana, a tenth exchanged: AUROC .70 without them, .93 with them). So they are heard where
- * the labels are then explained in fewer nats.
+ * the labels are then explained in fewer nats, and once more with all rules forgotten. (Three classes of three heaps each, in
+ * turns, a tenth of 3,000 labels exchanged: 1,136 would be called wrong, 304 so.)
  *
  * Where no rule is known, labels are doubted in classes of few rows alone, too few to show one. The likelihood does not
  * tell then whom to hear: with 8 rows a class of flowers102 it would take all witnesses where 30 % of the labels were
@@ -72,38 +73,44 @@ static void fill_sampled(const weighing *w)
         rer_local_fill(w->local + i * C, w->near, rer_place_of(w->row, w->near->count, w->sampled->row[i]), 0, C);
 }
 
-static rer_status fit_channel(rer_channel *channel, const weighing *w, rer_error *error)
+static rer_status fit_channel(rer_channel *channel, const rer_channel *start, const weighing *w, rer_error *error)
 {
     fill_sampled(w);
-    return rer_channel_fit(channel, w->model->channel, &w->sample, w->run->kernels, w->run->pool, error);
+    return rer_channel_fit(channel, start, &w->sample, w->run->kernels, w->run->pool, error);
 }
 
 /* With no witness doubted; whom to trust is known again afterwards. Perhaps all labels are right, then. */
-static rer_status fit_hearing_all(rer_channel *channel, rer_near *near, weighing *w, rer_error *error)
+static rer_status fit_hearing_all(rer_channel *channel, const rer_channel *start, rer_near *near, weighing *w,
+                                  rer_error *error)
 {
     float *trusted = near->trusted;
     near->trusted = NULL;
     w->sample.enough = w->enough;
-    rer_status status = fit_channel(channel, w, error);
+    rer_status status = fit_channel(channel, start, w, error);
     w->sample.enough = false;
     near->trusted = trusted;
     return status;
 }
 
-/* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats. (What it takes to name the flows is
- * left out: both begin with the same ones.) */
+/* Lets the doubted witnesses speak, too, where that explains the labels in fewer nats; from the known rules, or with
+ * all forgotten: the search does not give up rules that every start of it has. (What it takes to name flows is left out:
+ * counted, true rules of dtd, 20 % moved, would be forgotten, AUROC .928 in place of .989.) */
 static rer_status hear_all(rer_channel *channel, rer_near *near, weighing *w, rer_error *error)
 {
-    rer_channel heard = {0};
-    rer_status status = fit_hearing_all(&heard, near, w, error);
-    if (status == RER_OK && heard.surprise < channel->surprise) {
-        rer_channel_clear(channel);
-        *channel = heard;
-        free(near->trusted);
-        near->trusted = NULL;
-        return RER_OK;
+    const rer_channel *starts[] = {w->model->channel, NULL};
+    rer_status status = RER_OK;
+    for (size_t i = 0; status == RER_OK && i < RER_COUNT(starts); i++) {
+        rer_channel heard = {0};
+        status = fit_hearing_all(&heard, starts[i], near, w, error);
+        if (status == RER_OK && heard.surprise < channel->surprise) {
+            rer_channel lost = *channel;
+            *channel = heard;
+            heard = lost;
+            free(near->trusted);
+            near->trusted = NULL;
+        }
+        rer_channel_clear(&heard);
     }
-    rer_channel_clear(&heard);
     return status;
 }
 
@@ -135,8 +142,8 @@ rer_status rer_local_weigh(rer_local_worth *worth, rer_near *near, const int64_t
     w.enough = calibration->enough;
     w.sample.from = .95;
     w.sample.to = .96;
-    rer_status status =
-        by_rules ? fit_channel(&worth->channel, &w, error) : fit_hearing_all(&worth->channel, near, &w, error);
+    rer_status status = by_rules ? fit_channel(&worth->channel, model->channel, &w, error)
+                                 : fit_hearing_all(&worth->channel, model->channel, near, &w, error);
     if (by_rules)
         RER_THEN(status, hear_all(&worth->channel, near, &w, error));
     if (status == RER_OK) { /* class means know what a unit of evidence is worth where classes are Gaussian */

@@ -85,7 +85,7 @@ class Channel:
 # ---- the objective of src/channel/fit.c and its slope ------------------------------------------
 
 class Problem:
-    """Variables: log t_j, logit 2 lambda, logit e, logit v, beta [C], log u, log rates of the flows that are named."""
+    """Variables: log t_j, logit 2 lambda, logit e, logit 2 v, beta [C], log u, log rates of the flows that are named."""
 
     def __init__(self, E, y, log_n, flows=()):
         self.E, self.y, self.log_n = [np.asarray(e, float) for e in E], np.asarray(y), np.asarray(log_n, float)
@@ -93,13 +93,13 @@ class Problem:
 
     def pack(self, channel):
         rates = [np.log(max(channel.flows.get(pair, 0), 1e-6)) for pair in self.flows]
-        return np.r_[np.log(channel.t), logit(2 * channel.lam), logit(channel.e), logit(channel.v), channel.beta,
+        return np.r_[np.log(channel.t), logit(2 * channel.lam), logit(channel.e), logit(2 * channel.v), channel.beta,
                      np.log(max(channel.u, LEAST_U)), rates]
 
     def unpack(self, x):
         j, C = self.kinds, self.C
         rates = np.exp(x[j + 4 + C:])
-        return Channel(t=np.exp(x[:j]), lam=expit(x[j]) / 2, e=expit(x[j + 1]), v=expit(x[j + 2]),
+        return Channel(t=np.exp(x[:j]), lam=expit(x[j]) / 2, e=expit(x[j + 1]), v=expit(x[j + 2]) / 2,
                        u=np.exp(x[j + 3 + C]), beta=x[j + 3:j + 3 + C], flows=zip(self.flows, rates))
 
     def bounds(self):
@@ -122,7 +122,7 @@ class Problem:
         out[:j] = [-t * (slope * e).sum() for t, e in zip(c.t, self.E)]
         out[j] = (c.e * bc / q * (z[i, y] - (b * z).sum(1))).sum() * c.lam * (1 - 2 * c.lam)
         out[j + 1] = ((bc - (1 - c.v) * S - c.v * pc * G) / q).sum() * c.e * (1 - c.e)
-        out[j + 2] = ((1 - c.e) * (pc * G - S) / q).sum() * c.v * (1 - c.v)
+        out[j + 2] = ((1 - c.e) * (pc * G - S) / q).sum() * c.v * (1 - 2 * c.v)
         out[j + 3:j + 3 + C] = slope.sum(0)
         held = c.rates().diagonal() <= LEAST_RIGHT
         out[j + 3 + C] = c.u * (clear * ((1 - pc) / (C - 1) - np.where(held[y], 0, pc))).sum()
@@ -138,9 +138,9 @@ class Problem:
             prior -= np.log1p(away ** 2)
             out[0] -= 4 * away / (1 + away ** 2)
         out[j] += 1 - 2 * two
-        for at, share, few in ((j + 1, c.e, FEW_BLUR), (j + 2, c.v, FEW)):
+        for at, share, few, step in ((j + 1, c.e, FEW_BLUR, 1 - c.e), (j + 2, c.v, FEW, 1 - 2 * c.v)):
             prior += np.log(share) + few * np.log1p(-share)
-            out[at] += 1 - share - few * share
+            out[at] += step * (1 - few * share / (1 - share))
         prior += (FEW - 1) * np.log1p(-c.u)
         out[j + 3 + C] -= (FEW - 1) * c.u / (1 - c.u)
         out[j + 3:j + 3 + C] -= c.beta

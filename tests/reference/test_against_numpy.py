@@ -317,7 +317,7 @@ class AgainstNumpy(unittest.TestCase):
         E2, rows2, summary2 = self.analyze(other, y)
         self.assertTrue(any("standardised" in note for note in summary2["notes"]))
         self.near("errors", E2, E, 2e-4)
-        self.near("mistakenness", [float(r["mistakenness"]) for r in rows2], [float(r["mistakenness"]) for r in rows], 1e-2)
+        self.near("mistakenness", [float(r["mistakenness"]) for r in rows2], [float(r["mistakenness"]) for r in rows], 2e-2)
 
     def test_a_column_far_from_zero(self):
         """Seconds since 1970 within half an hour: too little beside their mean to be told from round-off, so they have

@@ -114,6 +114,30 @@ class SecondLook(unittest.TestCase):
         self.assertGreater(np.mean(wrong[moved] > .5), .9)
         self.assertLess(np.mean(wrong[~moved] > .5), .05)
 
+    def check_heaps(self, place, y, random, share):
+        """Classes of several heaps, which all have about the same mean; labels exchanged at random."""
+        X = place + random.normal(size=place.shape)
+        moved = np.zeros(len(y), bool)
+        moved[random.permutation(len(y))[:int(share * len(y))]] = True
+        given = np.where(moved, (y + random.integers(1, y.max() + 1, len(y))) % (y.max() + 1), y)
+        _, wrong = analyze(X.astype("f4"), given, "auto")
+        self.assertLess(abs(wrong.sum() - moved.sum()), .3 * moved.sum())
+        self.assertGreater(np.mean(wrong[moved] > .5), .7)
+
+    def test_names_of_classes_stay(self):
+        """Two classes crosswise: all labels wrong but the wrong ones would explain them as well."""
+        for seed in range(8):
+            random = np.random.default_rng(seed)
+            y, side = random.integers(0, 2, 2000), random.choice([-1, 1], 2000)
+            self.check_heaps(6 * np.stack([side, np.where(y, side, -side)], 1), y, random, .02)
+
+    def test_rules_are_forgotten(self):
+        """Means find rules where there are none; the rows beside do not need them."""
+        for seed in range(4):
+            random = np.random.default_rng(seed)
+            a, b = random.integers(0, 3, (2, 3000))
+            self.check_heaps(8 * np.stack([a, b], 1), (a + b) % 3, random, .1)
+
     def test_a_millionth_changes_nothing(self):
         """The search ends where it should, not by chance, where u meets its least."""
         for D, apart, C in ((20, .8, 6), (70, .4, 10)):
@@ -124,7 +148,7 @@ class SecondLook(unittest.TestCase):
             turns = [(X * (1 + 1e-6 * turn * random.normal(size=X.shape))).astype("f4") for turn in range(4)]
             expected = [analyze(turn, y, "auto")[1].sum() for turn in turns]
             # Two searches, each of which ends at .02 nats, are weighed against each other: P(all are right).
-            self.assertLess(np.ptp(expected), .05 * np.mean(expected))
+            self.assertLess(np.ptp(expected), .08 * np.mean(expected))
 
     def test_more_classes_than_are_compared(self):
         self.check(900, 20, 20, 4, .15, lambda random, N: random.integers(1, 20, N))
