@@ -287,7 +287,7 @@ static rer_status note_overlap(rer_result *result, rer_error *error)
     const rer_summary *summary = &result->summary;
     if (!(summary->difficulty > HARDLY_TELLS) || isnan(summary->noise_low) || result->options.clusters[1] > 0)
         return RER_OK;
-    return rer_result_add_note(
+    return rer_result_add_doubt(
         result, error,
         "the features hardly tell the classes apart, or very many labels are wrong: how many is a guess");
 }

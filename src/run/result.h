@@ -59,6 +59,9 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
 rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error);
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A note on how far the numbers can be trusted: before all that are not. */
+rer_status rer_result_add_doubt(rer_result *result, rer_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define RER_TAIL 65536
 /* Finds the tail, once the odds are what they will be: the most suspicious rows are asked for again and again. */
 rer_status rer_result_keep_tail(rer_result *result, rer_pool *pool, rer_error *error);

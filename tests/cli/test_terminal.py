@@ -129,6 +129,19 @@ class Terminal(CliCase):
             self.assertEqual("how many is a guess" in " ".join(self.summary()["notes"]), self.summary()["difficulty"] > .5)
         self.assertGreater(self.summary()["difficulty"], .5)
 
+    def test_doubts_come_first(self):
+        """Of three notes or more one is shown: the one on how far the numbers can be trusted."""
+        random = np.random.default_rng(2)
+        X = random.normal(size=(60, 4)).astype("f4") * [1, 10, 100, 1000]
+        X[7, 2] = np.nan
+        X, y = self.save("X.npy", X), random.integers(0, 4, 60)
+        text = self.rer("analyze", X, self.save("y.npy", y), "--drop-invalid", "--out", "out").out
+        self.assertEqual(len(self.summary()["notes"]), 3)
+        self.assertRegex(text, r"\n\nNote: .*how many is a guess\nNote: 2 more in summary.json")
+        named = self.save("y.csv", "".join(f"{label}\n" for label in ["label", *y % 2]))
+        text = self.rer("analyze", X, named, "--drop-invalid").out
+        self.assertRegex(text, r"\n\nNote: .*(guess|'label', was taken.*)\nNote: \d more in summary.json")
+
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""
         X, y = clusters(n=300, classes=3, planted=12)

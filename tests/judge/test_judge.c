@@ -552,6 +552,12 @@ static void test_notes(void **state)
     assert_non_null(strstr(rer_result_note(result, 1), "4 rows"));
     assert_non_null(strstr(rer_result_note(result, 2), "120 rows"));
     assert_null(rer_result_note(result, 3));
+    assert_int_equal(rer_result_add_doubt(result, NULL, "a %s", "doubt"), RER_OK);
+    assert_int_equal(rer_result_add_doubt(result, NULL, "another one"), RER_OK);
+    assert_string_equal(rer_result_note(result, 0), "a doubt");
+    assert_string_equal(rer_result_note(result, 1), "another one");
+    assert_non_null(strstr(rer_result_note(result, 2), "'fox'"));
+    assert_non_null(strstr(rer_result_note(result, 4), "120 rows"));
     rer_result_free(result);
 }
 
