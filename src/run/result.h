@@ -88,6 +88,13 @@ static inline int64_t rer_labels_of(const rer_summary *summary, double share)
     return labels > 0 ? (int64_t)(labels + .5) : 0;
 }
 
+/* So do labels that have nothing to do with the features: no range knows of that. Of a saved model's new rows most may
+ * well be wrong. */
+static inline bool rer_most_look_wrong(const rer_result *result)
+{
+    return result->model != NULL && result->summary.noise_rate > .5;
+}
+
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };
 
 /* Has a label and an error under it. */

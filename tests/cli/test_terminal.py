@@ -129,6 +129,18 @@ class Terminal(CliCase):
             self.assertEqual("how many is a guess" in " ".join(self.summary()["notes"]), self.summary()["difficulty"] > .5)
         self.assertGreater(self.summary()["difficulty"], .5)
 
+    def test_what_is_beyond_doubt_is_no_guess(self):
+        """Of 5,000 rows beside 10 one label in a hundred is wrong, and all are found: class means tell little there."""
+        random = np.random.default_rng(0)
+        truth = np.arange(5010) // 5000
+        X = (random.normal(size=(2, 32))[truth] * 1.1 + random.normal(size=(5010, 32))).astype("f4")
+        y = np.where(random.random(5010) < .01, 1 - truth, truth)
+        self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out")
+        summary = self.summary()
+        self.assertGreater(summary["difficulty"], .5)
+        self.assertAlmostEqual(summary["noise_rate"], (y != truth).mean(), delta=.001)
+        self.assertNotIn("guess", " ".join(summary["notes"]))
+
     def test_doubts_come_first(self):
         """Of three notes or more one is shown: the one on how far the numbers can be trusted."""
         random = np.random.default_rng(2)
