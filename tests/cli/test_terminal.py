@@ -92,6 +92,34 @@ class Terminal(CliCase):
                     self.assertEqual(near, np.argsort(distance)[:10].tolist())
                 self.assertEqual(sum(y[place] == suggested for place in near), count)
 
+    def test_rows_that_speak_against_the_verdict_are_no_reason(self):
+        """Frames of a class that has one film: left out together, none of it is near. And classes that overlap."""
+        random = np.random.default_rng(0)
+        group = np.arange(120) // 10
+        film = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2])[group]
+        X = 4 * random.normal(size=(3, 8))[film] + random.normal(size=(12, 8))[group] + .05 * random.normal(size=(120, 8))
+        y = film.copy()
+        y[[0, 115]] = 1, 0
+        groups = self.save("groups.txt", "".join(f"{g}\n" for g in group))
+        text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", y), "--groups", groups)
+        self.assertRegex(text, r" 115 +0 +2 +>?[\d.]+% +[\d.]+x closer to '2' than to its own class\n")
+        self.assertNotIn(" 0 of ", text)
+        told = 0
+        for seed in range(4):
+            random = np.random.default_rng(seed)
+            truth = np.arange(100) % 5
+            y = np.where(random.random(100) < .05, (truth + 1) % 5, truth)
+            X = random.normal(size=(5, 16))[truth] + random.normal(size=(100, 16))
+            X = self.save("X.npy", X)
+            text = self.with_columns(120, "analyze", X, self.save("y.npy", y), "--budget", "10", "--out", "out")
+            listed = {int(row["index"]): row["nearest_rows"] for row in self.samples()}
+            for row, given, suggested, why in re.findall(r"^ +(\d+) +(\d+) +(\d+) +>?[\d.]+% +(.*)$", text, re.M):
+                near = y[list(map(int, listed[int(row)].split()))].tolist()
+                speaks = near.count(int(suggested)) >= max(1, near.count(int(given)))
+                self.assertEqual("near rows" in why or "nearest" in why, speaks, f"{why}: {near}")
+                told += not speaks
+        self.assertGreater(told, 0)
+
     def test_one_is_one(self):
         X, y = clusters(n=60, d=128, classes=30, planted=15)
         X += 4 * np.random.default_rng(4).normal(size=X.shape).astype("f4")
