@@ -45,7 +45,7 @@ typedef struct rer_pair_detail {
     rer_pair pair;                        /* a_as_b, b_as_a: nearest of all classes */
     double error_rate, difficulty;        /* of telling the two apart */
     double merged_chi, merged_error_rate; /* of the whole data with the two as one class: NaN for two classes */
-    bool is_better_merged;                /* difficulty over .5: chance explains more than the features do */
+    bool is_better_merged; /* of three classes or more; difficulty over .5 without the labels called wrong */
     int n_between;
     int64_t between[RER_BETWEEN]; /* rows of the two that sit between them */
 } rer_pair_detail;
