@@ -103,7 +103,8 @@ RER_API int rer_scaling_count(const rer_scaling *scaling);
 RER_API const rer_scale_point *rer_scaling_point(const rer_scaling *scaling, int index);
 RER_API const rer_scale_law *rer_scaling_law(const rer_scaling *scaling, rer_measure measure);
 RER_API rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n);
-/* Whether it changes the error by so much that it is worth a word: one more or fewer in 2,000 samples. */
+/* Whether it changes the error by so much that it is worth a word: by its standard error over the rows there are, and by
+ * one more or fewer in 2,000 samples. */
 RER_API bool rer_scaling_changes(const rer_scaling *scaling, const rer_forecast *forecast);
 /* Samples of a class after pruning, or after collecting, as the options say. */
 RER_API double rer_scaling_pruned(const rer_scaling *scaling);
