@@ -66,9 +66,14 @@ static rer_status note_minus_one(rer_result *result, const rer_labels *labels, r
     if (labels->drops_minus_one)
         return rer_result_add_doubt(result, error,
                                     "-1 means no label, as it does where all other labels are 0 or more");
-    if (labels->C == 3 && strcmp(rer_labels_value(labels, 0), "-1") == 0 &&
-        strcmp(rer_labels_value(labels, 1), "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
+    if (labels->C < 2 || labels->C > 3 || strcmp(rer_labels_value(labels, 0), "-1") != 0)
+        return RER_OK;
+    const char *next = rer_labels_value(labels, 1);
+    if (labels->C == 3 && strcmp(next, "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
         return rer_result_add_doubt(result, error, "-1 is a class beside 0 and 1; an empty label means none");
+    bool is_number = next[0] != 0 && next[strspn(next, "0123456789")] == 0;
+    if (labels->C == 2 && is_number && strcmp(next, "1") != 0) /* -1 and 1 are signs */
+        return rer_result_add_doubt(result, error, "-1 is a class beside %s; an empty label means none", next);
     return RER_OK;
 }
 
