@@ -1,37 +1,45 @@
-/* Why a label is suspicious, in the words of one line: the rows next to it, the user's own probabilities, or how near the
- * classes are. */
+/* Why a label is suspicious, in the words of one line: the rows next to it where they speak for the suggestion, else the
+ * user's own probabilities, else how near the classes are. */
 #include "cli.h"
 
 #include <math.h>
 
 enum { NAME = 512 };
 
+/* Those of the given class among the nearest rows are fewer, or no more, than those of the suggested one. */
+static bool near_rows_speak(const cli_job *job, const rer_sample *sample)
+{
+    int64_t rows[RER_NEAR_ROWS];
+    int32_t count = rer_result_near(job->result, sample->row, rows), near_given = 0;
+    for (int32_t i = 0; i < count; i++) {
+        rer_sample near = {.size = sizeof near};
+        (void)rer_result_sample(&near, job->result, rows[i], NULL);
+        near_given += near.given == sample->given;
+    }
+    return sample->near_suggested > 0 && sample->near_suggested >= near_given;
+}
+
 /* "9 of its 10 nearest are 'cat', as near to it as a typical one"; brief: "9/10 nearest, as near as usual"; bare:
  * "9/10 nearest". Where some classes were not compared, these are near, and others may be nearer. */
-static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+static void describe_near(char *out, size_t size, const rer_sample *sample, const char *other, bool odd,
                           reason_length length)
 {
-    bool odd = sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
     const char *typical = length == WHOLE ? "a typical one" : "usual";
     const char *nearest = sample->near_whole ? "nearest" : "near";
-    char far[64] = "", none[32] = "";
-    if (odd)
-        (void)snprintf(none, sizeof none, "fits no %s%s", kind, length == BARE ? "" : "; ");
-    if (length == BARE)
+    char far[64] = "";
+    if (odd || length == BARE)
         far[0] = 0;
-    else if (!odd && sample->nearness <= 1.1)
+    else if (sample->nearness <= 1.1)
         (void)snprintf(far, sizeof far, ", as near as %s", typical);
-    else if (!odd && sample->nearness < 10)
+    else if (sample->nearness < 10)
         (void)snprintf(far, sizeof far, ", %.1fx as far as %s", sample->nearness, typical);
-    else if (!odd && !isnan(sample->nearness))
+    else if (!isnan(sample->nearness))
         (void)snprintf(far, sizeof far, ", far away from them");
-    if (length == BARE && odd)
-        (void)snprintf(out, size, "%s", none);
-    else if (length != WHOLE)
-        (void)snprintf(out, size, "%s%d/%d %s%s", none, sample->near_suggested, sample->near, nearest, far);
+    if (length != WHOLE)
+        (void)snprintf(out, size, "%d/%d %s%s", sample->near_suggested, sample->near, nearest, far);
     else
         (void)snprintf(out, size,
-                       sample->near_whole ? "%s%d of its %d nearest %s '%s'%s" : "%s%d of %d near rows %s '%s'%s", none,
+                       sample->near_whole ? "%d of its %d nearest %s '%s'%s" : "%d of %d near rows %s '%s'%s",
                        sample->near_suggested, sample->near, sample->near_suggested == 1 ? "is" : "are", other, far);
 }
 
@@ -76,12 +84,32 @@ static bool describe_opinion(char *out, size_t size, const rer_sample *sample, c
     return true;
 }
 
+/* "as near to 'cat' as a typical one": what speaks against a label whose own class is no further. */
+static void describe_place(char *out, size_t size, const rer_sample *sample, const char *other, const char *kind,
+                           reason_length length)
+{
+    if (sample->nearness <= 1.1)
+        (void)snprintf(out, size, length == WHOLE ? "as near to '%s' as a typical one" : "as near as usual", other);
+    else
+        (void)snprintf(out, size, length == WHOLE ? "between its own %s and '%s'" : "between its own %s and that", kind,
+                       other);
+}
+
 void describe_why(char *out, size_t size, const cli_job *job, const rer_sample *sample, const char *other, int width,
                   reason_length length)
 {
     const char *kind = has_clusters(job) ? "cluster" : "class";
-    if (sample->near > 0)
-        describe_near(out, size, sample, other, kind, length);
-    else if (!describe_opinion(out, size, sample, job, width, length))
-        describe_reason(out, size, sample, other, kind, length);
+    bool odd = sample->near > 0 && sample->is_outlier && !(sample->nearness <= 1.1); /* else it is at home there */
+    char why[2 * NAME] = "";
+    if (odd && length == BARE)
+        why[0] = 0;
+    else if (near_rows_speak(job, sample))
+        describe_near(why, sizeof why, sample, other, odd, length);
+    else if (describe_opinion(why, sizeof why, sample, job, width, length))
+        (void)0;
+    else if (sample->chi >= 1 || sample->near == 0 || !(sample->mistakenness > .5))
+        describe_reason(why, sizeof why, sample, other, kind, length);
+    else if (!odd)
+        describe_place(why, sizeof why, sample, other, kind, length);
+    (void)snprintf(out, size, "%s%s%s%s", odd ? "fits no " : "", odd ? kind : "", odd && why[0] != 0 ? "; " : "", why);
 }

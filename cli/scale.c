@@ -64,7 +64,7 @@ static void print_changes(const cli_arguments *arguments, const rer_scaling *sca
     }
     double collect = option_number(arguments, "collect");
     if (!isnan(collect))
-        say_to(subject, sizeof subject, "%.10g more samples a class", collect);
+        say_to(subject, sizeof subject, "%.10g more sample%s a class", collect, collect == 1 ? "" : "s");
     print_change(scaling, rer_scaling_collected(scaling), subject);
     say_to(subject, sizeof subject, "Pruning %.4g %%", option_number(arguments, "prune"));
     print_change(scaling, rer_scaling_pruned(scaling), subject);

@@ -62,10 +62,11 @@ static const char *are(int64_t count)
     return count == 1 ? "is" : "are";
 }
 
-/* "7.5 %": one label of many is more than none. */
+/* "7.5 %": one label of many is more than none, and one that is left is not all. */
 static void say_share(double share)
 {
-    say(share < .0005 ? "under 0.1 %%" : "%.1f %%", 100 * share);
+    bool is_almost_none = share > 0 && share < .0005, is_almost_all = share >= .9995 && share < 1;
+    say(is_almost_none ? "under 0.1 %%" : is_almost_all ? "over 99.9 %%" : "%.1f %%", 100 * share);
 }
 
 /* What --clusters made are no one's mistakes. */
@@ -109,9 +110,15 @@ static void print_findings(const cli_job *job)
     (has_clusters(job) ? say_clusters : say_labels)(summary, wrong);
     say(".\n");
     paint(PLAIN);
-    if (!isnan(summary->chi))
-        say("Difficulty %.3f of 1: %.1f %% lie nearest to another %s (chi %.3f: own over other distance).\n",
-            summary->difficulty, 100 * summary->error_rate, has_clusters(job) ? "cluster" : "class", summary->chi);
+    if (isnan(summary->chi))
+        return;
+    if (isnan(summary->difficulty))
+        say("Difficulty unknown: ");
+    else
+        say("Difficulty %.3f of 1: ", summary->difficulty);
+    say_share(summary->error_rate);
+    say(" lie nearest to another %s (chi %.3f: own over other distance).\n", has_clusters(job) ? "cluster" : "class",
+        summary->chi);
 }
 
 /* "99.8%" */

@@ -45,7 +45,7 @@ typedef struct rer_pair_detail {
     rer_pair pair;                        /* a_as_b, b_as_a: nearest of all classes */
     double error_rate, difficulty;        /* of telling the two apart */
     double merged_chi, merged_error_rate; /* of the whole data with the two as one class: NaN for two classes */
-    bool is_better_merged;                /* difficulty over .5: chance explains more than the features do */
+    bool is_better_merged; /* of three classes or more; difficulty over .5 without the labels called wrong */
     int n_between;
     int64_t between[RER_BETWEEN]; /* rows of the two that sit between them */
 } rer_pair_detail;
@@ -103,7 +103,8 @@ RER_API int rer_scaling_count(const rer_scaling *scaling);
 RER_API const rer_scale_point *rer_scaling_point(const rer_scaling *scaling, int index);
 RER_API const rer_scale_law *rer_scaling_law(const rer_scaling *scaling, rer_measure measure);
 RER_API rer_forecast rer_scaling_forecast(const rer_scaling *scaling, double n);
-/* Whether it changes the error by so much that it is worth a word: one more or fewer in 2,000 samples. */
+/* Whether it changes the error by so much that it is worth a word: by its standard error over the rows there are, and by
+ * one more or fewer in 2,000 samples. */
 RER_API bool rer_scaling_changes(const rer_scaling *scaling, const rer_forecast *forecast);
 /* Samples of a class after pruning, or after collecting, as the options say. */
 RER_API double rer_scaling_pruned(const rer_scaling *scaling);

@@ -64,10 +64,16 @@ static rer_status note_clusters(rer_result *result, const rer_dataset *data, rer
 static rer_status note_minus_one(rer_result *result, const rer_labels *labels, rer_error *error)
 {
     if (labels->drops_minus_one)
-        return rer_result_add_note(result, error, "-1 means no label, as it does where all other labels are 0 or more");
-    if (labels->C == 3 && strcmp(rer_labels_value(labels, 0), "-1") == 0 &&
-        strcmp(rer_labels_value(labels, 1), "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
-        return rer_result_add_note(result, error, "-1 is a class beside 0 and 1; an empty label means none");
+        return rer_result_add_doubt(result, error,
+                                    "-1 means no label, as it does where all other labels are 0 or more");
+    if (labels->C < 2 || labels->C > 3 || strcmp(rer_labels_value(labels, 0), "-1") != 0)
+        return RER_OK;
+    const char *next = rer_labels_value(labels, 1);
+    if (labels->C == 3 && strcmp(next, "0") == 0 && strcmp(rer_labels_value(labels, 2), "1") == 0)
+        return rer_result_add_doubt(result, error, "-1 is a class beside 0 and 1; an empty label means none");
+    bool is_number = next[0] != 0 && next[strspn(next, "0123456789")] == 0;
+    if (labels->C == 2 && is_number && strcmp(next, "1") != 0) /* -1 and 1 are signs */
+        return rer_result_add_doubt(result, error, "-1 is a class beside %s; an empty label means none", next);
     return RER_OK;
 }
 
@@ -111,22 +117,22 @@ static bool needs_second_look(const rer_options *options, const rer_dataset *dat
 static rer_status add_notes(rer_result *result, const rer_detector *detector, bool left_out, const rer_dataset *data,
                             rer_error *error)
 {
+    for (int i = 0; i < data->notes.count; i++) /* how files were read: their labels may be others' */
+        RER_TRY(rer_result_add_doubt(result, error, "%s", data->notes.text[i]));
+    RER_TRY(note_minus_one(result, &data->labels, error));
     if (detector->name != NULL)
         RER_TRY(rer_result_add_note(result, error,
                                     "labels were judged by %s (%s); ratios, errors and predictions are the "
                                     "reconstructor's",
                                     detector->name, detector->help));
     if (!left_out && result->summary.n_labelled > 0)
-        RER_TRY(rer_result_add_note(result, error,
-                                    "labels are judged by their class models alone: a saved model has no rows for a "
-                                    "second look"));
-    if (left_out) {
-        RER_TRY(note_pictures(result, data, error));
-        RER_TRY(note_clusters(result, data, error));
-    }
-    for (int i = 0; i < data->notes.count; i++)
-        RER_TRY(rer_result_add_note(result, error, "%s", data->notes.text[i]));
-    return note_minus_one(result, &data->labels, error);
+        RER_TRY(rer_result_add_doubt(result, error,
+                                     "labels are judged by their class models alone: a saved model has no rows for a "
+                                     "second look"));
+    if (!left_out)
+        return RER_OK;
+    RER_TRY(note_pictures(result, data, error));
+    return note_clusters(result, data, error);
 }
 
 /* What is written beside the result: all of it appears together, when nothing else can fail. */

@@ -58,6 +58,8 @@ def _columns_of(labels: npt.NDArray[Any], n_columns: int) -> Codes:
     names = data.class_names()
     if names == ["-1", "0", "1"]:
         _note_minus_one("-1 is a class beside 0 and 1; an empty label means none", 4)
+    elif len(names) == 2 and names[0] == "-1" and names[1].isdecimal() and names[1] != "1":
+        _note_minus_one(f"-1 is a class beside {names[1]}; an empty label means none", 4)
     elif labels.dtype.kind in "if" and (labels == -1).any() and "-1" not in names:
         _note_minus_one("-1 means no label, as it does where all other labels are 0 or more", 4)
     return np.append(_column_of(names, n_columns), -1)[np.frombuffer(data.codes(), np.int32)]

@@ -153,7 +153,7 @@ void rer_put_percent(rer_writer *writer, double share)
 {
     if (!isfinite(share))
         rer_put(writer, "–");
-    else if (share > .9995) /* no probability is quite 1 */
+    else if (share > .9995 && share < 1)
         rer_put(writer, "&gt; 99.9 %");
     else
         rer_put_format(writer, share < 0.0995 ? "%.2f %%" : "%.1f %%", 100 * share);

@@ -259,6 +259,25 @@ static void find_between(rer_pair_detail *detail, const rer_result *result)
     }
 }
 
+/* Of the rows of the two that lie nearest to either, chance explains more than the features do. Labels that are called
+ * wrong do not count: merging two classes would hide mistakes, not mend them. */
+static bool is_better_merged(const rer_pair *pair, const rer_result *result)
+{
+    int64_t n[2] = {0}, predicted[2] = {0}, wrong = 0;
+    if (result->C == 2)
+        return false;
+    for (int64_t row = 0; row < result->N; row++) {
+        int32_t given = result->given[row], nearest = rer_predicted(result, row);
+        bool is_of_both = (given == pair->a || given == pair->b) && (nearest == pair->a || nearest == pair->b);
+        if (!is_of_both || !rer_is_scored(result, row) || result->logit[row] > 0)
+            continue;
+        n[given == pair->b]++;
+        predicted[nearest == pair->b]++;
+        wrong += given != nearest;
+    }
+    return rer_difficulty(wrong, n, predicted, 2) > .5;
+}
+
 static void set_pair(rer_pair_detail *detail, const rer_pair *pair, const rer_pair_sums *sums, const rer_result *result)
 {
     const rer_summary *summary = &result->summary;
@@ -269,7 +288,7 @@ static void set_pair(rer_pair_detail *detail, const rer_pair *pair, const rer_pa
     *detail = (rer_pair_detail){.pair = *pair, .merged_chi = NAN, .merged_error_rate = NAN};
     detail->error_rate = (double)wrong / (double)(sums->n[0] + sums->n[1]);
     detail->difficulty = rer_difficulty(wrong, sums->n, predicted, 2);
-    detail->is_better_merged = detail->difficulty > .5;
+    detail->is_better_merged = is_better_merged(pair, result);
     if (result->C > 2) {
         detail->merged_chi = summary->chi + (sums->merged_chi - sums->chi) / n;
         detail->merged_error_rate = summary->error_rate + (double)(sums->merged_wrong - sums->wrong) / n;

@@ -133,11 +133,13 @@ static void put_suspects(const rer_page *page)
     } else if (ranked < summary->n_labelled && !page->gallery.is_all_worth) {
         rer_puts(writer, " All samples are in ", rer_samples_name(page->result), ".");
     } else if (ranked < summary->n_labelled) {
-        rer_put(writer,
-                page->gallery.is_any_worth
-                    ? rer_page_say(page, " After them fewer than one label in 20 is wrong: a good place to stop.",
-                                   " After them fewer than one in 20 does: a good place to stop.")
-                    : " None of them is likely to be: they only show the least clear ones.");
+        rer_put(
+            writer,
+            page->gallery.is_any_worth
+                ? rer_page_say(page, " After them fewer than one label in 20 is wrong: a good place to stop.",
+                               " After them fewer than one in 20 does: a good place to stop.")
+                : rer_page_say(page, " Hardly any of these labels is wrong: they are the least clear of all.",
+                               " Hardly any of these belongs to another cluster: they are the least clear of all."));
     }
     rer_put(writer, "</p>\n");
     rer_put(writer, rer_review_html);

@@ -155,7 +155,8 @@ static void put_wrong_labels(const rer_page *page)
     else
         rer_put(writer, rer_page_say(page, " of the labels, the sum of all probabilities",
                                      " of the samples, the sum of all probabilities"));
-    if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high))
+    if (page->data->clusters == 0 && !isnan(summary->noise_low) && !isnan(summary->noise_high) &&
+        !rer_most_look_wrong(page->result))
         put_range(writer, summary);
     rer_put(writer, "</dd></div>\n");
 }

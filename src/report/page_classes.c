@@ -69,7 +69,7 @@ static void put_pair_details(const rer_page *page)
         {.title = "error of telling them apart", .is_number = true},
         {.title = "difficulty", .is_number = true, .help = "of telling the two apart: 1 is chance"},
         {.title = "χ as one class", .is_number = true, .help = "of the whole data set with the two as one"},
-        {.title = "better merged"},
+        {.title = "better merged", .help = "hard to tell apart even without the labels that look wrong"},
     };
     const rer_pair_detail *detail = rer_result_pair_detail(page->result, 0);
     rer_writer *writer = page->writer;

@@ -138,15 +138,15 @@ static void put_meaning(rer_writer *writer, const char *name, const char *meanin
 
 static void put_label_meanings(rer_writer *writer, bool is_of_detector)
 {
-    if (is_of_detector)
-        put_meaning(writer, "Probably wrong",
-                    "How many labels are wrong, as the detector itself estimates: not the sum of its scores.");
-    else
-        put_meaning(writer, "Probably wrong",
-                    "How many labels are wrong, found or not, estimated for the data set as a whole: how often labels "
-                    "contradict the classes, beyond what overlapping classes explain.");
-    put_meaning(writer, "Likely wrong",
-                "The mean mistakenness of a class or group: the wrong labels that can be told one by one.");
+    if (!is_of_detector) {
+        put_meaning(writer, "Probably wrong, likely wrong",
+                    "How many labels are wrong, found or not: the mean of mistakenness is their share, in the data set "
+                    "and in a class or group alike.");
+        return;
+    }
+    put_meaning(writer, "Probably wrong",
+                "How many labels are wrong, as the detector itself estimates: not the sum of its scores.");
+    put_meaning(writer, "Likely wrong", "The mean mistakenness of a class or group, by the detector’s scores.");
 }
 
 static void put_meanings(const rer_page *page)

@@ -157,9 +157,9 @@
   /* ---- the chosen suspect ------------------------------------------------------------------------- */
 
   function reason(s) {
-    const atHome = s.nearness !== null && s.nearness <= 1.1;
-    if (s.outlier && !atHome) return [`None of the ${all} fits: it is like nothing else here. `, ...nearRows(s), ...nearness(s)];
-    return s.near > 0 ? nearRows(s) : nearness(s);
+    const odd = s.outlier && !isAtHome(s);
+    const why = nearRowsSpeak(s) ? nearRows(s) : odd && s.near > 0 && s.chi < 1 ? [] : nearness(s);
+    return odd ? [`None of the ${all} fits: it is like nothing else here. `, ...why] : why;
   }
 
   /* The labels that it may have, the likeliest first: by their probabilities where it had a second look, then given and
@@ -207,9 +207,13 @@
       ...others.slice(0, 8).map((other) => withLabel(show(other.row, nameOf(other.given)), other.given, s)))];
   }
 
+  const isAtHome = (s) => s.nearness !== null && s.nearness <= 1.1;
+
+  /* Those of the given class among the nearest rows are fewer, or no more, than those of the suggested one. */
+  const nearRowsSpeak = (s) => s.nearSuggested > 0 && s.nearSuggested >= s.nearest.filter((c) => c === s.given).length;
+
   /* From the second look: whose rows are next to it, and how near that class is. */
   function nearRows(s) {
-    if (s.near === 0) return [];
     const words = s.nearness === null ? ["."]
       : s.nearness <= 1.1 ? ["; as near to ", label(s.suggested), " as a typical one. "]
         : s.nearness < 10 ? [`; ${s.nearness.toFixed(1)}× as far from `, label(s.suggested), " as a typical one. "]
@@ -221,10 +225,14 @@
   /* Where the features do not speak for the suggestion, the user's own probabilities did. */
   const speaksOpinion = (s) => s.favoured >= 0 && s.favoured !== s.given && s.chi < 1.005;
 
+  const placeBetween = (s) => isAtHome(s) ? ["It is as near to ", label(s.suggested), " as a typical one."]
+    : [`It lies between its ${own} and `, label(s.suggested), "."];
+
   function nearness(s) {
     if (s.chi === null) return [];
     if (speaksOpinion(s)) return ["Your probabilities favour ", label(s.favoured), "."];
     const nearer = s.chi >= 1;
+    if (!nearer && s.near > 0 && s.p > 0.5) return placeBetween(s);
     const ratio = nearer ? s.chi : 1 / s.chi;
     const times = (ratio < 1.995 ? ratio.toFixed(2) : ratio < 100 ? ratio.toFixed(1)
       : ratio < 1000 ? ratio.toPrecision(3) : "over 1000") + "×";

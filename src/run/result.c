@@ -42,7 +42,16 @@ rer_status rer_result_add_note(rer_result *result, rer_error *error, const char 
 {
     va_list values;
     va_start(values, format);
-    rer_status status = rer_notes_add_list(&result->notes, error, format, values);
+    rer_status status = rer_notes_add_list(&result->notes, RER_REMARK, error, format, values);
+    va_end(values);
+    return status;
+}
+
+rer_status rer_result_add_doubt(rer_result *result, rer_error *error, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    rer_status status = rer_notes_add_list(&result->notes, RER_DOUBT, error, format, values);
     va_end(values);
     return status;
 }

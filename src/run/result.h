@@ -59,6 +59,9 @@ rer_status rer_result_make(rer_result **result, int64_t N, int32_t C, const rer_
 rer_status rer_result_copy_names(rer_result *result, char *const *names, const rer_texts *texts, rer_error *error);
 rer_status rer_result_add_note(rer_result *result, rer_error *error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A note on how far the numbers can be trusted: before all that are not. */
+rer_status rer_result_add_doubt(rer_result *result, rer_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 #define RER_TAIL 65536
 /* Finds the tail, once the odds are what they will be: the most suspicious rows are asked for again and again. */
 rer_status rer_result_keep_tail(rer_result *result, rer_pool *pool, rer_error *error);
@@ -83,6 +86,13 @@ static inline int64_t rer_labels_of(const rer_summary *summary, double share)
 {
     double labels = share * (double)summary->chi_all.n;
     return labels > 0 ? (int64_t)(labels + .5) : 0;
+}
+
+/* So do labels that have nothing to do with the features: no range knows of that. Of a saved model's new rows most may
+ * well be wrong. */
+static inline bool rer_most_look_wrong(const rer_result *result)
+{
+    return result->model != NULL && result->summary.noise_rate > .5;
 }
 
 enum { RER_FLAG_ISSUE = 1, RER_FLAG_INVALID = 2, RER_FLAG_OUTLIER = 4 };

@@ -96,8 +96,8 @@ static rer_status fail_invalid_row(const rer_run *run, const float *row, int64_t
                     "0). --drop-invalid leaves such rows out",
                     run->data->features.name, (long long)i, (long long)j,
                     isnan(row[j]) ? "NaN"
-                    : row[j] > 0  ? "Inf"
-                                  : "-Inf");
+                    : row[j] > 0  ? "Inf as float32 (over 3.4e38)"
+                                  : "-Inf as float32 (under -3.4e38)");
 }
 
 /* Row i by its squared length: its class and its factor. False: it has a number that is none. */

@@ -144,7 +144,9 @@ class Details(CliCase):
             said = np.where(self.errors[:, a] < self.errors[:, b], a, b)[two]
             self.assertAlmostEqual(float(row["pair_error_rate"]), np.mean(said != y[two]), delta=1e-8)
             self.assertAlmostEqual(float(row["pair_difficulty"]), min(1, 1 - cohen_kappa_score(y[two], said)), delta=1e-8)
-            self.assertEqual(row["better_merged"], "true" if float(row["pair_difficulty"]) > .5 else "false")
+            kept = two & np.isin(self.nearest, (a, b)) & (column(self.samples(), "mistakenness") <= .5)
+            hard = 1 - cohen_kappa_score(y[kept], self.nearest[kept]) > .5
+            self.assertEqual(row["better_merged"], "true" if hard else "false")
             merges += row["better_merged"] == "true"
             merged = np.delete(self.errors, b, 1)
             merged[:, a] = np.minimum(self.errors[:, a], self.errors[:, b])
@@ -164,7 +166,23 @@ class Details(CliCase):
         X, y = overlapping(classes=2)
         self.analyze(X, y, "--details")
         row = self.table("pair_details.csv")[0]
-        self.assertEqual((row["merged_chi"], row["merged_error_rate"]), ("", ""))
+        self.assertEqual((row["merged_chi"], row["merged_error_rate"], row["better_merged"]), ("", "", "false"))
+        X, y = np.random.default_rng(0).normal(size=(200, 4)), np.arange(200) % 2
+        self.analyze(X, y, "--details")
+        row = self.table("pair_details.csv")[0]
+        self.assertGreater(float(row["pair_difficulty"]), .5)
+        self.assertEqual(row["better_merged"], "false")
+
+    def test_mistakes_are_no_reason_to_merge(self):
+        """Of a small class most labels are wrong: the two are confused, but by mistakes alone."""
+        truth = np.repeat([0, 1, 2], (400, 400, 40))
+        X = 6 * np.eye(3, 6)[truth] + np.random.default_rng(0).normal(size=(840, 6))
+        y = truth.copy()
+        y[:60] = 2
+        self.analyze(X, y, "--details")
+        row = next(row for row in self.table("pair_details.csv") if (row["label_a"], row["label_b"]) == ("0", "2"))
+        self.assertGreater(float(row["pair_difficulty"]), .5)
+        self.assertEqual(row["better_merged"], "false")
 
     def test_extremes(self):
         X, y = overlapping()

@@ -89,6 +89,9 @@ class BadInput(CliCase):
             bad[41, 5] = value
             message = self.fails("X.npy", "41", "5", "--drop-invalid", X=bad)
             self.assertRegex(message, r"row 41\b.*column 5\b")
+        bad = X.astype(float)
+        bad[41, 5] = -1e300  # a finite number
+        self.fails("X.npy", "41", "5", "-Inf as float32 (under -3.4e38)", X=bad)
 
     def test_class_without_finite_rows(self):
         X, y = clusters(n=60)

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as tree
 import numpy as np
 from scipy.optimize import curve_fit
 from scipy.stats import t as student
+from sklearn.datasets import load_iris
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reference"))
 import prototype
@@ -285,9 +286,9 @@ class Scale(CliCase):
     def test_terminal_and_page_judge_alike(self):
         """Both say that it would hardly change, or both give the same change."""
         hardly = 0
-        for sep in (.6, 1, 1.5, 3):
+        for D, sep in ((5, .6), (5, 3), (100, .1), (100, .2)):  # many features: means take many samples
             for collect in (5, 50, 400):
-                X, y = self.gaussians(n=100, sep=sep)
+                X, y = self.gaussians(n=100, D=D, sep=sep)
                 done = self.rer("scale", self.save("X.npy", X), self.save("y.npy", y), "--collect", collect, "--out", "out")
                 change = f"{collect} more samples a class would "
                 said = re.search(change + r"(.*?)(?:, | \(chi|\.\n)", done.out)[1].replace("%", "").split()
@@ -295,10 +296,19 @@ class Scale(CliCase):
                 headline = re.search(change + r"(.*?)</h1>", page)[1].replace("%", "").split()
                 self.assertEqual(said, headline)
                 found = json.loads(self.load(self.path("out", "scale.json")))
-                change = found["forecasts"]["collect"]["error_rate"] - found["points"][-1]["error_rate"]
-                self.assertEqual(said[0] == "hardly", abs(change) < .0005)
+                now = found["points"][-1]["error_rate"]
+                change = found["forecasts"]["collect"]["error_rate"] - now
+                self.assertEqual(said[0] == "hardly", abs(change) < max(.0005, np.sqrt(now * (1 - now) / len(y))))
                 hardly += said[0] == "hardly"
         self.assertTrue(0 < hardly < 12, hardly)
+
+    def test_a_few_rows_tell_no_change(self):
+        """Of 150 iris a row or two decide between two errors."""
+        X, y = load_iris(return_X_y=True)
+        done = self.rer("scale", self.save("X.npy", X), self.save("y.npy", y), "--collect", 1, "--out", "out")
+        self.assertRegex(done.out, r"\n1 more sample a class would hardly change the error of [\d.]+ %")
+        self.assertRegex(self.load(self.path("out", "scale.html")).decode(), "1 more sample a class would hardly change")
+        self.assertRegex(self.rer("scale", "X.npy", "y.npy").out, r"\nDoubling the data would hardly change the error of")
 
     def test_no_law_promises_nothing(self):
         X, y = self.gaussians(n=60)

@@ -92,6 +92,34 @@ class Terminal(CliCase):
                     self.assertEqual(near, np.argsort(distance)[:10].tolist())
                 self.assertEqual(sum(y[place] == suggested for place in near), count)
 
+    def test_rows_that_speak_against_the_verdict_are_no_reason(self):
+        """Frames of a class that has one film: left out together, none of it is near. And classes that overlap."""
+        random = np.random.default_rng(0)
+        group = np.arange(120) // 10
+        film = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2])[group]
+        X = 4 * random.normal(size=(3, 8))[film] + random.normal(size=(12, 8))[group] + .05 * random.normal(size=(120, 8))
+        y = film.copy()
+        y[[0, 115]] = 1, 0
+        groups = self.save("groups.txt", "".join(f"{g}\n" for g in group))
+        text = self.with_columns(120, "analyze", self.save("X.npy", X), self.save("y.npy", y), "--groups", groups)
+        self.assertRegex(text, r" 115 +0 +2 +>?[\d.]+% +[\d.]+x closer to '2' than to its own class\n")
+        self.assertNotIn(" 0 of ", text)
+        told = 0
+        for seed in range(4):
+            random = np.random.default_rng(seed)
+            truth = np.arange(100) % 5
+            y = np.where(random.random(100) < .05, (truth + 1) % 5, truth)
+            X = random.normal(size=(5, 16))[truth] + random.normal(size=(100, 16))
+            X = self.save("X.npy", X)
+            text = self.with_columns(120, "analyze", X, self.save("y.npy", y), "--budget", "10", "--out", "out")
+            listed = {int(row["index"]): row["nearest_rows"] for row in self.samples()}
+            for row, given, suggested, why in re.findall(r"^ +(\d+) +(\d+) +(\d+) +>?[\d.]+% +(.*)$", text, re.M):
+                near = y[list(map(int, listed[int(row)].split()))].tolist()
+                speaks = near.count(int(suggested)) >= max(1, near.count(int(given)))
+                self.assertEqual("near rows" in why or "nearest" in why, speaks, f"{why}: {near}")
+                told += not speaks
+        self.assertGreater(told, 0)
+
     def test_one_is_one(self):
         X, y = clusters(n=60, d=128, classes=30, planted=15)
         X += 4 * np.random.default_rng(4).normal(size=X.shape).astype("f4")
@@ -128,6 +156,31 @@ class Terminal(CliCase):
             self.assertLess(self.summary()["noise_low"], .1)
             self.assertEqual("how many is a guess" in " ".join(self.summary()["notes"]), self.summary()["difficulty"] > .5)
         self.assertGreater(self.summary()["difficulty"], .5)
+
+    def test_what_is_beyond_doubt_is_no_guess(self):
+        """Of 5,000 rows beside 10 one label in a hundred is wrong, and all are found: class means tell little there."""
+        random = np.random.default_rng(0)
+        truth = np.arange(5010) // 5000
+        X = (random.normal(size=(2, 32))[truth] * 1.1 + random.normal(size=(5010, 32))).astype("f4")
+        y = np.where(random.random(5010) < .01, 1 - truth, truth)
+        self.rer("analyze", self.save("X.npy", X), self.save("y.npy", y), "--out", "out")
+        summary = self.summary()
+        self.assertGreater(summary["difficulty"], .5)
+        self.assertAlmostEqual(summary["noise_rate"], (y != truth).mean(), delta=.001)
+        self.assertNotIn("guess", " ".join(summary["notes"]))
+
+    def test_doubts_come_first(self):
+        """Of three notes or more one is shown: the one on how far the numbers can be trusted."""
+        random = np.random.default_rng(2)
+        X = random.normal(size=(60, 4)).astype("f4") * [1, 10, 100, 1000]
+        X[7, 2] = np.nan
+        X, y = self.save("X.npy", X), random.integers(0, 4, 60)
+        text = self.rer("analyze", X, self.save("y.npy", y), "--drop-invalid", "--out", "out").out
+        self.assertEqual(len(self.summary()["notes"]), 3)
+        self.assertRegex(text, r"\n\nNote: .*how many is a guess\nNote: 2 more in summary.json")
+        named = self.save("y.csv", "".join(f"{label}\n" for label in ["label", *y % 2]))
+        text = self.rer("analyze", X, named, "--drop-invalid").out
+        self.assertRegex(text, r"\n\nNote: .*(guess|'label', was taken.*)\nNote: \d more in summary.json")
 
     def test_ids_tell_rows_apart(self):
         """At 80 columns too the ends of long ids are seen, however long the names of classes are."""

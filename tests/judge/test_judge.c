@@ -552,19 +552,70 @@ static void test_notes(void **state)
     assert_non_null(strstr(rer_result_note(result, 1), "4 rows"));
     assert_non_null(strstr(rer_result_note(result, 2), "120 rows"));
     assert_null(rer_result_note(result, 3));
+    assert_int_equal(rer_result_add_doubt(result, NULL, "a %s", "doubt"), RER_OK);
+    assert_int_equal(rer_result_add_doubt(result, NULL, "another one"), RER_OK);
+    assert_string_equal(rer_result_note(result, 0), "a doubt");
+    assert_string_equal(rer_result_note(result, 1), "another one");
+    assert_non_null(strstr(rer_result_note(result, 2), "'fox'"));
+    assert_non_null(strstr(rer_result_note(result, 4), "120 rows"));
     rer_result_free(result);
+}
+
+/* Of the first `clear` judged labels the log odds are 20, of all others `others`. */
+static rer_result *judge_clear(int64_t clear, float others)
+{
+    rer_findings findings = {.sums = {.n = 10, .chi0 = 8, .chi_rand = 7, .own = 20, .best = 15, .second = 25}};
+    rer_result *result = make_result();
+    for (int64_t i = 0; i < ROWS; i++)
+        if (is_judged(result, i)) {
+            result->logit[i] = clear-- > 0 ? 20 : others;
+            result->own[i] *= 2; /* hardly nearer to the class given than to another */
+        }
+    assert_int_equal(judge_with(result, &findings, NULL), RER_OK);
+    return result;
+}
+
+/* The same ratios, so the same difficulty: a guess is what has a wide range. */
+static void test_note_on_a_guess(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t clear;
+        float others;
+        const char *note; /* NULL: no doubt */
+    } cases[] = {{100, -20, NULL},
+                 {100, -1.5f, "is a guess"},
+                 {0, -1.5f, "is a guess"},
+                 {0, -20, NULL},
+                 {ROWS, 0, "most labels look wrong"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rer_result *result = judge_clear(cases[i].clear, cases[i].others);
+        assert_true(result->summary.difficulty > .5);
+        assert_int_equal(result->notes.doubts, cases[i].note != NULL);
+        if (cases[i].note != NULL)
+            assert_non_null(strstr(rer_result_note(result, 0), cases[i].note));
+        rer_result_free(result);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),        cmocka_unit_test(test_noise_rate),
-        cmocka_unit_test(test_moments),        cmocka_unit_test(test_error_rate_and_entropy),
-        cmocka_unit_test(test_classes),        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_thresholds),     cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_samples),        cmocka_unit_test(test_notes),
-        cmocka_unit_test(test_expected_wrong), cmocka_unit_test(test_nothing_judged),
-        cmocka_unit_test(test_tail),           cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_summary),
+        cmocka_unit_test(test_noise_rate),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_error_rate_and_entropy),
+        cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_budget),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_expected_wrong),
+        cmocka_unit_test(test_nothing_judged),
+        cmocka_unit_test(test_tail),
+        cmocka_unit_test(test_many_rows),
+        cmocka_unit_test(test_note_on_a_guess),
     };
     return cmocka_run_group_tests_name("judge.judge", tests, NULL, NULL);
 }

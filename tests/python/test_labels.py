@@ -105,9 +105,10 @@ def test_detector_and_drop_in_know_no_label(data):
 
 @pytest.mark.parametrize("form", [np.asarray, list, pandas.Series, lambda y: pandas.Series(y, dtype="Int8")])
 def test_minus_one(form):
-    """A class among -1, 0, 1 and beside 1; no label beside more classes; a class again beside other negatives."""
+    """A class among -1, 0, 1 and beside one other; no label beside more classes; a class again beside other negatives."""
     X, y = clusters(n=400, classes=4, planted=8)
     for values, n_classes, note in (((-1, 0, 1, 0), 3, "-1 is a class"), ((-1, 1, -1, 1), 2, None),
+                                    ((-1, 2, -1, 2), 2, "-1 is a class beside 2"), ((-1, 0, -1, 0), 2, "-1 is a class beside 0"),
                                     ((-1, 0, 1, 2), 3, "-1 means no label"), ((-1, -2, 0, 1), 4, None)):
         labels = form(np.array(values)[y])
         result = rer.analyze(X, labels)

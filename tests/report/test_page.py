@@ -211,6 +211,36 @@ class Page(PageCase):
         self.rer("score", "model", "one.npy", "--out", "none", "--quiet")
         self.assertRegex(self.page_words("none"), "1 row without a label: it has a suggested one")
 
+    def test_all_is_all(self):
+        """All labels of some new rows contradict the model: 100 %, on the page as on the terminal. 2,999 of 3,000 do not."""
+        X, y = clusters(n=3000, classes=3)
+        self.analyze(X, y, "--save-model", "model")
+        for right, words in ((0, "100.0 %"), (1, "over 99.9 %")):
+            self.save("others.npy", np.where(np.arange(3000) < right, y, (y + 1) % 3))
+            text = self.rer("score", "model", "X.npy", "others.npy", "--out", "scored").stdout
+            self.assertIn(f": {words} lie nearest to another class", text)
+            self.assertIn("Nearest-class error " + words.replace("over", "&gt;"), self.page_words("scored"))
+
+    def test_an_unknown_difficulty_is_no_number(self):
+        X, y = clusters(n=300, classes=3)
+        self.analyze(X, y, "--save-model", "model")
+        self.save("one.npy", X[:1])
+        self.save("its.npy", (y[:1] + 1) % 3)
+        text = self.rer("score", "model", "one.npy", "its.npy", "--out", "one").stdout
+        self.assertIn("\nDifficulty unknown: 100.0 % lie nearest", text)
+
+    def test_one_meaning_of_one_number(self):
+        X, y = clusters(n=300, classes=3, planted=20, spread=1)
+        self.analyze(X, y)
+        self.assertIn("Probably wrong, likely wrong How many labels are wrong", self.page_words())
+        self.analyze(X, y, "--detector", "knn")
+        self.assertIn("Likely wrong The mean mistakenness of a class or group, by the detector", self.page_words())
+
+    def test_nothing_is_likely_wrong(self):
+        X, y = clusters(n=300, classes=3, spread=8)
+        self.analyze(X, y)
+        self.assertIn("Hardly any of these labels is wrong: they are the least clear of all.", self.page_words())
+
     def test_advice_is_worth_it(self):
         """More is to be looked at only where more is found: one in 20 at least, one at all, never after the good place to
         stop, and not where it is all there is."""

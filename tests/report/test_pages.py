@@ -65,7 +65,8 @@ class Pages(BrowserCase):
             forecast = data["forecasts"][name]
             self.near(shown[3:5], [forecast["error_rate"], forecast["chi"]])
             fewer = 1000 * (now - forecast["error_rate"])
-            words = ("hardly any difference" if abs(fewer) < .5 else
+            chance = 1000 * np.sqrt(now * (1 - now) / 600)
+            words = ("hardly any difference" if abs(fewer) < max(.5, chance) else
                      f"{abs(fewer):.0f} {'fewer' if fewer > 0 else 'more'} error{'' if abs(fewer) < 1.5 else 's'} in 1,000 samples")
             self.assertEqual(shown[1], words)
         self.assertEqual(page.locator(".numbers dt").first.inner_text(), "Nearest-class error")

@@ -63,6 +63,26 @@ class Queue(ReportCase):
             page.keyboard.press("n")
         self.assertGreater(named, 0)
 
+    def test_rows_that_speak_against_the_verdict_are_no_reason(self):
+        """What is near is told where it is of the suggested class as often as of the given one; else what does speak."""
+        told = 0
+        for seed in range(3):
+            random = np.random.default_rng(seed)
+            truth = np.arange(100) % 5
+            y = np.where(random.random(100) < .05, (truth + 1) % 5, truth)
+            X = random.normal(size=(5, 16))[truth] + random.normal(size=(100, 16))
+            path = self.analyze(X.astype("f4"), y, "--budget", "20", out="against")
+            page = self.start(path)
+            for row, given, suggested, p, chi, _, _, _, near, near_suggested, nearness, _, nearest, *_ in data_of(path)["suspects"]:
+                self.assertEqual(self.chosen_row(page), row)
+                words = page.inner_text("#detail .why")
+                speaks = near_suggested >= max(1, nearest.count(given))
+                self.assertEqual(f"of its {near} nearest" in words, speaks, words)
+                self.assertFalse(p > .5 and "Its own class is" in words, words)
+                told += not speaks
+                page.keyboard.press("n")
+        self.assertGreater(told, 0)
+
     def test_likely_labels_by_number(self):
         path = self.small("--budget", 100)
         data = data_of(path)

@@ -109,7 +109,7 @@ static void html_escapes_everything(void **state)
     fixture_rename(&fixture, 1, "\x01\x1b[31m control");
     fixture_set_id(&fixture, EVIL);
     fixture.data.features.name = name;
-    fixture.result->notes = (rer_notes){notes, 1};
+    fixture.result->notes = (rer_notes){.text = notes, .count = 1};
     assert_int_equal(rer_result_write(fixture.result, &fixture.data, folder, NULL), RER_OK);
     char *page = fixture_read(folder, "report.html");
     assert_non_null(strstr(page, "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;"));
@@ -312,7 +312,7 @@ static void json_marks_what_is_missing(void **state)
     (void)state;
     test_fixture fixture = small_fixture();
     char *json = NULL, note[] = "cut in \xC3", *notes[] = {note};
-    fixture.result->notes = (rer_notes){notes, 1};
+    fixture.result->notes = (rer_notes){.text = notes, .count = 1};
     fixture.data.features_checksum = 0x1F;
     assert_int_equal(rer_result_json(fixture.result, &fixture.data, &json, NULL), RER_OK);
     assert_non_null(strstr(json, "\"chi0\": null"));

@@ -6,7 +6,8 @@ static void name_collection(char *text, size_t size, const rer_scaling *scaling)
 {
     char number[RER_CHART_TEXT];
     if (scaling->options.collect >= 0)
-        (void)snprintf(text, size, "%s more samples a class", rer_fixed_text(number, scaling->options.collect, 0));
+        (void)snprintf(text, size, "%s more sample%s a class", rer_fixed_text(number, scaling->options.collect, 0),
+                       scaling->options.collect == 1 ? "" : "s");
     else
         (void)snprintf(text, size, "Doubling the data");
 }

@@ -349,8 +349,9 @@ double rer_scaling_pruned(const rer_scaling *scaling)
 
 bool rer_scaling_changes(const rer_scaling *scaling, const rer_forecast *forecast)
 {
-    double now = scaling->points[scaling->count - 1].mean[RER_ERROR_RATE];
-    return fabs(forecast->value[RER_ERROR_RATE] - now) >= .0005;
+    const rer_scale_point *now = &scaling->points[scaling->count - 1];
+    double error = now->mean[RER_ERROR_RATE], chance = sqrt(error * (1 - error) / (double)now->rows);
+    return fabs(forecast->value[RER_ERROR_RATE] - error) >= fmax(.0005, chance);
 }
 
 double rer_scaling_collected(const rer_scaling *scaling)
