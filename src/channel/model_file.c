@@ -32,6 +32,7 @@ void rer_model_free(rer_model *model)
     rer_normalizer_free(&model->normalizer);
     rer_span_free(model->span);
     rer_units_free(model->units);
+    rer_usual_free(model->usual);
     free(model);
 }
 
