@@ -137,10 +137,34 @@ class Outliers(CliCase):
         X = np.stack([y, random.integers(0, 2, 300), random.integers(0, 2, 300)], 1).astype("f4")
         self.assertEqual(self.analyze(X, y)[1].sum(), 0)
 
+    def test_new_rows_by_the_model(self):
+        """Whatever comes with them: rows far from all, rows of a class that the model does not know."""
+        random = np.random.default_rng(4)
+        means = random.normal(size=(6, 32)) * 1.5
+        y = np.arange(1500) % 6
+        X = (means[y] + random.normal(size=(1500, 32))).astype("f4")
+        known = y < 5
+        self.rer("analyze", self.save("X.npy", X[known]), self.save("y.npy", y[known]), "--save-model", "m.st")
+        fresh = (means[y] + random.normal(size=X.shape)).astype("f4")
+        far = (1000 + 50 * random.normal(size=X.shape)).astype("f4")
+        parts = {"good": fresh[known], "unknown": fresh[~known], "far": far[:300]}
+        alone = {}
+        for name, rows in {**parts, "all": np.concatenate(list(parts.values()))}.items():
+            self.rer("score", "m.st", self.save("new.npy", rows), "--out", name)
+            alone[name] = [(row["outlier_score"], row["is_outlier"]) for row in self.samples(name)]
+        self.assertEqual(alone["all"], alone["good"] + alone["unknown"] + alone["far"])
+        share = {name: np.mean([flag == "true" for _, flag in rows]) for name, rows in alone.items()}
+        self.assertLess(share["good"], .05)
+        self.assertGreater(share["unknown"], .8)
+        self.assertEqual(share["far"], 1)
+
     def test_too_few_rows(self):
         X, y = clusters(n=20)
         score, flag = self.analyze(X, y)
         self.assertTrue(np.isnan(score).all() and not flag.any())
+        self.rer("analyze", "X.npy", "y.npy", "--save-model", "m.st")
+        self.rer("score", "m.st", self.save("new.npy", clusters(n=300)[0]), "--out", "new")
+        self.assertTrue(np.isnan(column(self.samples("new"), "outlier_score")).all())
 
     def test_threads(self):
         X, y = clusters(n=5000, classes=7, seed=8)
