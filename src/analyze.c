@@ -169,6 +169,9 @@ static rer_status score_and_judge(rer_result *result, const rer_model *model, co
         findings.flagged = verdict.flagged;
         findings.noise_rate = verdict.noise_rate;
     }
+    if (status == RER_OK && left_out)
+        status = rer_usual_find(&result->model->usual, result, &findings.scores, model->D, error);
+    findings.usual = model->usual;
     RER_THEN(status, rer_judge(result, &findings, run->pool, error));
     RER_THEN(status, add_notes(result, &detector, left_out, run->data, error));
     rer_verdict_free(&verdict);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "5"
+#define FORMAT "6"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -32,6 +32,7 @@ void rer_model_free(rer_model *model)
     rer_normalizer_free(&model->normalizer);
     rer_span_free(model->span);
     rer_units_free(model->units);
+    rer_usual_free(model->usual);
     free(model);
 }
 
@@ -130,6 +131,7 @@ static rer_tensors *save_model(const rer_model *model)
         rer_tensors_add(tensors, "span", RER_F32, RER_SHAPE(model->span->rank, model->span->D), model->span->basis);
     }
     rer_units_put(tensors, model->units);
+    rer_usual_put(tensors, model->usual);
     model->reconstructor->save(model, tensors);
     return tensors;
 }
@@ -299,6 +301,7 @@ static rer_status load_common(rer_model *model, rer_tensors *tensors, rer_error 
     load_span(model, tensors);
     if (status == RER_OK) /* one more feature makes them directions */
         status = rer_units_get(&model->units, tensors, model->D - 1, error);
+    RER_THEN(status, rer_usual_get(&model->usual, tensors, model->C, error));
     RER_THEN(status, load_columns(model, tensors, error));
     model->shrinkage = rer_tensors_number(tensors, "shrinkage");
     double rows = rer_tensors_number(tensors, "rows");

@@ -3,6 +3,7 @@
 
 #include "run/span.h"
 #include "run/units.h"
+#include "run/usual.h"
 
 typedef struct rer_reconstructor rer_reconstructor;
 typedef struct rer_tensors rer_tensors;       /* core/tensors.h, named arrays of a saved model */
@@ -27,6 +28,7 @@ struct rer_model {
     double shrinkage;            /* NaN where it plays no part */
     double rank;                 /* of the classes' subspaces, likewise */
     struct rer_channel *channel; /* how true classes became the labels seen (channel/calibrate.h); NULL: not known */
+    rer_usual *usual;            /* of the rows that it was fitted on; NULL: they were too few */
 };
 
 /* A reconstructor turns a block of rows into squared errors under each class.

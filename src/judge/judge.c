@@ -338,7 +338,7 @@ rer_status rer_judge(rer_result *result, const rer_findings *findings, rer_pool 
     RER_TRY(set_flags(result, findings->flagged, pool, error));
     RER_TRY(sum_flagged(result, pool, error));
     RER_TRY(rer_judge_classes(result, pool, error));
-    RER_TRY(rer_judge_outliers(result, &findings->scores, pool, error));
+    RER_TRY(rer_judge_outliers(result, findings->scores.margin, findings->usual, pool, error));
     RER_TRY(rer_result_keep_tail(result, pool, error));
     return add_notes(result, error);
 }

@@ -3,14 +3,16 @@
 
 #include "core/pool.h"
 #include "run/result.h"
+#include "run/usual.h"
 
 /* What was found before: the rows' scores and, where another detector than ours has made the probabilities, its own
  * opinion of which labels are wrong and how many. */
 typedef struct rer_findings {
     rer_scores scores;
     rer_ratio_sums sums;
-    const bool *flagged; /* [N], NULL: the probabilities decide */
-    double noise_rate;   /* where flagged is there; NaN: not known */
+    const bool *flagged;    /* [N], NULL: the probabilities decide */
+    double noise_rate;      /* where flagged is there; NaN: not known */
+    const rer_usual *usual; /* by which rows are said to fit no class, NULL: none are */
 } rer_findings;
 
 /* Counts and sorts: flags, summary, classes, pairs, notes. Probabilities are there already (result->logit), but for
@@ -29,8 +31,12 @@ double rer_paper_threshold(double chi0, double chi_rand, double eta, double chi_
 /* Confused pairs, error rate, entropy, and the classes' part of the summary. */
 rer_status rer_judge_classes(rer_result *result, rer_pool *pool, rer_error *error);
 
-/* outlier_score, flags and their number, from margin and removed of the scores. */
-rer_status rer_judge_outliers(rer_result *result, const rer_scores *scores, rer_pool *pool, rer_error *error);
+/* What is usual of the rows of an analysis, with D features, NULL: too few to say. Free it. */
+rer_status rer_usual_find(rer_usual **usual, const rer_result *result, const rer_scores *scores, int64_t D,
+                          rer_error *error);
+/* outlier_score, flags and their number, from the errors and margins [N]. */
+rer_status rer_judge_outliers(rer_result *result, const float *margin, const rer_usual *usual, rer_pool *pool,
+                              rer_error *error);
 
 /* Samples of class `from` whose nearest class is `to`. */
 typedef struct rer_confusion {

@@ -254,7 +254,8 @@ static void put_method(const rer_page *page)
     rer_put(writer, "</ol>\n");
 }
 
-/* Filled by the script. Where classes overlap the marks reach their cap, so their number says little. */
+/* Filled by the script. Where classes overlap, the last of all margins are marked whatever they are, so their number
+ * says little. */
 static void put_outliers(const rer_page *page)
 {
     rer_writer *writer = page->writer;
@@ -269,8 +270,7 @@ static void put_outliers(const rer_page *page)
     rer_put(writer, " far from every class, or about as far from all of them: perhaps another kind of thing, a broken "
                     "file, or just an odd example. Look whether any class suits; drop what does not belong.");
     if ((double)n > .02 * (double)page->result->N)
-        rer_put(writer, " Up to 3 % of the samples are marked so wherever classes overlap: the order says more than "
-                        "the number.");
+        rer_put(writer, " Where classes overlap, good samples are among them: the order says more than the number.");
     if (n > page->gallery.n_outliers)
         rer_puts(writer, " All are in ", rer_samples_name(page->result), " (is_outlier).");
     rer_put(writer, "</p>\n<div id=\"outliers\" class=\"strip\"></div>\n");

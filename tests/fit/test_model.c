@@ -39,6 +39,8 @@ static void check_round_trip(const made_settings *settings, const char *normaliz
     assert_memory_equal(before->own, after->own, floats);
     assert_memory_equal(before->other, after->other, floats);
     assert_memory_equal(before->logit, after->logit, floats);
+    assert_memory_equal(before->outlier_score, after->outlier_score, floats);
+    assert_false(isnan(after->outlier_score[0]));
     assert_memory_equal(before->suggested, after->suggested, (size_t)made.N * sizeof(int32_t));
     assert_true(rer_result_summary(before)->chi == rer_result_summary(after)->chi);
     /* The rows are not left out here, so they fit better than when they were judged. */
@@ -73,6 +75,8 @@ static void test_seeds(void **state)
                  {"likeness", NULL},
                  {"pairs", NULL},
                  {"no_counts", NULL},
+                 {"usual", NULL},
+                 {"unusual", "usual.spread"},
                  {"blur", "channel.blur is -1e-09"},
                  {"all_right", "channel.all_right is 1"}};
     for (int i = 0; i < RER_COUNT(seeds); i++) {
@@ -99,7 +103,9 @@ static void test_lost_names(void **state)
                                         "channel.blur",    "channel.sharpness",  "channel.likeness",
                                         "channel.uniform", "channel.pairs",      "channel.totals",
                                         "channel.bias",    "shrinkage",          "rows",
-                                        "normalize",       "reconstructor",      "format"};
+                                        "normalize",       "reconstructor",      "format",
+                                        "usual",           "usual.center",       "usual.spread",
+                                        "usual.tail",      "usual.removed"};
     made_data made = made_data_make(&rows);
     rer_dataset *data = made_data_wrap(&made);
     rer_options options;

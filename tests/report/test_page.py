@@ -283,7 +283,7 @@ class Page(PageCase):
         self.assertNotRegex(text, "(?i)labels? (is|are|looks?) wrong|wrong labels|label is suspicious")
 
     def test_outliers_are_no_count_where_classes_overlap(self):
-        caution = "the order says more than the number"
+        caution = "good samples are among them: the order says more than the number"
         self.assertIn(caution, self.words(n=3000, classes=10, spread=.5, planted=0))
         marked = sum(s["is_outlier"] == "true" for s in self.samples)
         self.assertGreater(marked, 60)
