@@ -282,7 +282,7 @@ class RerClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc,unused-ig
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of the nearest class, [N]."""
         check_is_fitted(self)
-        nearest = self._score(self._check(X, reset=False))._column("suggested")
+        nearest = self._score(self._check(X, reset=False))._column("predicted")
         return labels_of(nearest, self.classes_)
 
     def decision_function(self, X: Any) -> Floats:

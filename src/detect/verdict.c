@@ -22,7 +22,7 @@ void rer_verdict_give(rer_result *result, rer_verdict *verdict)
         if (result->given[row] >= 0)
             result->logit[row] = (float)log(p / (1 - p)); /* infinite where p is 0 or 1 */
         else
-            verdict->suggested[row] = -1; /* those come with a probability, which is ours */
+            verdict->suggested[row] = result->proposed[row]; /* those come with a probability, which is ours */
     }
     free(result->proposed);
     result->proposed = verdict->suggested;
