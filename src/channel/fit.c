@@ -7,7 +7,7 @@
  *   4. steps 2 and 3 until nothing is gained; the end that explains the labels in fewer nats is taken;
  *   5. where there are enough labels to ask: how likely it is that all are right, by how well overlap alone explains
  *      them. Without it the priors, which expect some mistakes, would call labels wrong that overlap explains as well.
- *      (bench/drawn.py --sets 200 --seed 1000: of 60 sets without a wrong label "at least" is too many in 12, in 22
+ *      (bench/drawn.py --sets 200 --seed 1000: of 60 sets without a wrong label "at least" is too many in 11, in 22
  *      without it; 170 of all ranges contain the number of wrong labels, 159 without it.)
  *
  * Priors are worth one label of each kind, and one unit of beta for each class:
@@ -21,7 +21,8 @@
  *   with 1,000 to 3,000 rows and 4 to 6);
  *   u ~ Beta(1, 10), itself: without it labels that have nothing to do with the evidence are as well explained as nearly
  *   all wrong (60 labels of 4 classes, one of them wrong: 49 expected, 9 with it; 730 and 707 in Fashion-MNIST);
- *   log t ~ Cauchy(log 1/2, 1/2) of whitened squared errors alone: what they are worth where classes are Gaussian, far
+ *   log t ~ Cauchy(0, 1/2) of the user's probabilities, which are worth 1 if they mean what they say, and
+ *   log t ~ Cauchy(log 1/2, 1/2) of whitened squared errors without local evidence: what they are worth where classes are Gaussian, far
  *   off where the labels say so. (Of nine real sets t is .05 to .26, and it moves little: 2 % fewer wrong labels expected
  *   in Fashion-MNIST without. With N(0, 1) in its place labels unrelated to the evidence would be explained by 9 nats
  *   better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which pulls

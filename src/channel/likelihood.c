@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-#define SMALL 40000        /* values: a tenth of a millisecond */
-#define FLAT 1e-5          /* the slope of the objective, a row, that is none */
-#define BETA_SPREAD 1.0    /* sd of beta */
-#define GAUSSIAN .5        /* t of squared errors of Gaussian classes; */
-#define GAUSSIAN_SPREAD .5 /* log t ~ Cauchy with this scale */
+#define SMALL 40000     /* values: a tenth of a millisecond */
+#define FLAT 1e-5       /* the slope of the objective, a row, that is none */
+#define BETA_SPREAD 1.0 /* sd of beta */
+#define GAUSSIAN .5     /* t of squared errors of Gaussian classes; */
+#define CALIBRATED 1.0  /* and of probabilities that mean what they say; */
+#define WORTH_SPREAD .5 /* log t ~ Cauchy with this scale */
 
 /* u = least + logistic(x) span */
 static double span_of_uniform(const rer_channel *channel)
@@ -185,6 +186,20 @@ static void add_share_priors(rer_channel_search *fit)
     fit->value += rer_channel_share_priors(channel, fit->pairs);
 }
 
+/* log t ~ Cauchy around what is usual: of whitened squared errors beside no local evidence, and of probabilities. */
+static void add_worth_prior(rer_channel_search *fit, int j)
+{
+    bool has_local = fit->sample->value[RER_LOCAL] != NULL;
+    double usual = fit->kind[j] == RER_OPINION                                         ? CALIBRATED
+                   : fit->kind[j] == RER_GLOBAL && fit->sample->whitened && !has_local ? GAUSSIAN
+                                                                                       : 0;
+    if (usual == 0)
+        return;
+    double from = log(fit->channel->weight[fit->kind[j]] / usual) / WORTH_SPREAD;
+    fit->gradient[j] += 2 * from / (1 + from * from) / WORTH_SPREAD;
+    fit->value += log1p(from * from);
+}
+
 /* - log of the priors. */
 static void add_priors(rer_channel_search *fit, const double *x)
 {
@@ -193,11 +208,8 @@ static void add_priors(rer_channel_search *fit, const double *x)
     const double *at = x + fit->kinds;
     for (int j = 0; j < fit->kinds; j++)
         gradient[j] *= channel->weight[fit->kind[j]];
-    if (fit->sample->whitened && fit->kinds == 1) {
-        double from = log(channel->weight[RER_GLOBAL] / GAUSSIAN) / GAUSSIAN_SPREAD;
-        gradient[0] += 2 * from / (1 + from * from) / GAUSSIAN_SPREAD;
-        fit->value += log1p(from * from);
-    }
+    for (int j = 0; j < fit->kinds; j++)
+        add_worth_prior(fit, j);
     if (fit->all_right)
         memset(share, 0, RER_SHARES * sizeof *share);
     else

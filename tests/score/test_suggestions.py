@@ -1,6 +1,6 @@
 """What is suggested is the likeliest class, by all that is known: sizes of classes, rules, the user's own probabilities.
 
-Data whose truth is known, so that a suggestion is right or not. RER_COMMAND names the program."""
+Data whose truth is known, so that a suggestion is right or not. RER_COMMAND names the program. Needs scikit-learn."""
 import csv
 import json
 import os
@@ -11,6 +11,7 @@ import unittest
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
+from sklearn.datasets import load_digits
 
 COMMAND = os.environ["RER_COMMAND"]
 
@@ -82,6 +83,20 @@ class Suggestions(unittest.TestCase):
         moved &= self.suggested(rows) >= 0  # those that look wrong
         self.assertGreater(moved.sum(), 200)
         self.assertGreater(np.mean(self.suggested(rows)[moved] == 0), .98)  # by p alone: .91
+
+    def test_probabilities_that_are_certain_and_right(self):
+        """Votes of somebody who never errs: that all labels are right, and both votes and features worth little, explains
+        the labels as well as mistakes do, but for what evidence is usually worth."""
+        X, truth = load_digits(return_X_y=True)
+        random = np.random.default_rng(1)
+        moved = random.random(len(truth)) < .1
+        given = np.where(moved, (truth + random.integers(1, 10, len(truth))) % 10, truth)
+        rows, summary = self.rer("analyze", "X.npy", "y.npy", "--pred-probs", "q.npy", X=X.astype("f4"), y=given,
+                                 q=np.eye(10)[truth])
+        flagged = np.array([row["is_label_issue"] == "true" for row in rows])
+        self.assertGreater(np.mean(flagged[moved]), .95)
+        self.assertLess(np.mean(flagged[~moved]), .01)
+        self.assertGreater(summary["noise_rate"], .7 * moved.mean())
 
     def test_all_may_be_right_where_the_second_look_is_thinned(self):
         """Wide rows: fewer of the sampled ones are compared, and the question keeps its answer."""
