@@ -96,7 +96,7 @@ class Suggestions(unittest.TestCase):
         flagged = np.array([row["is_label_issue"] == "true" for row in rows])
         self.assertGreater(np.mean(flagged[moved]), .95)
         self.assertLess(np.mean(flagged[~moved]), .01)
-        self.assertGreater(summary["noise_rate"], .7 * moved.mean())
+        self.assertGreater(summary["noise_rate"], .5 * moved.mean())
 
     def test_all_may_be_right_where_the_second_look_is_thinned(self):
         """Wide rows: fewer of the sampled ones are compared, and the question keeps its answer."""
