@@ -22,26 +22,11 @@
 
 static float t[MOST_ROWS * MOST_TERMS], u[MOST_COLUMNS * MOST_TERMS], h[MOST_ROWS * MOST_COLUMNS];
 
-/* With tails a few terms are everything. */
-static void make(float *x, int64_t n, int64_t D, uint64_t seed, double tails)
-{
-    for (int64_t i = 0; i < n * D; i++)
-        x[i] = (float)(made_normal(&seed) * exp(tails * made_normal(&seed)));
-}
-
-static double product(const float *x, const float *y, int64_t D)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < D; j++)
-        sum += (double)x[j] * (double)y[j];
-    return sum;
-}
-
 static void check_shape(int64_t n, int64_t k, int64_t D, double tails)
 {
     double squares = 0;
-    make(t, n, D, 1, tails);
-    make(u, k, D, 2, tails);
+    made_tailed(t, n * D, 1, tails);
+    made_tailed(u, k * D, 2, tails);
     for (int64_t i = 0; i < MOST_ROWS * MOST_COLUMNS; i++)
         h[i] = 7;
     int64_t ldh = k + 1;
@@ -49,7 +34,8 @@ static void check_shape(int64_t n, int64_t k, int64_t D, double tails)
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < k; c++) {
             const float *x = t + i * D, *y = u + c * D;
-            double off = fabs((double)h[i * ldh + c] - product(x, y, D)) / sqrt(product(x, x, D) * product(y, y, D));
+            double off = fabs((double)h[i * ldh + c] - made_product(x, y, D)) /
+                         sqrt(made_product(x, x, D) * made_product(y, y, D));
             squares += off * off;
             if (!(off <= FARTHEST))
                 fail_msg("%d x %d x %d: row %d, column %d is off by %g", (int)n, (int)k, (int)D, (int)i, (int)c, off);
@@ -84,8 +70,8 @@ static void test_a_row_alone(void **state)
     (void)state;
     int64_t n = 299, k = 99, D = 200;
     static float alone[MOST_COLUMNS];
-    make(t, n, D, 3, 1);
-    make(u, k, D, 4, 1);
+    made_tailed(t, n * D, 3, 1);
+    made_tailed(u, k * D, 4, 1);
     rer_multiply_quickly_f32(h, k, t, u, n, k, D);
     for (int64_t i = 0; i < n; i += 23) {
         rer_multiply_quickly_f32(alone, k, t + i * D, u, 1, k, D);
@@ -109,8 +95,8 @@ static void test_threads(void **state)
     (void)state;
     static float out[3][MOST_ROWS * MOST_COLUMNS];
     pthread_t thread[3];
-    make(t, 299, 200, 3, 1);
-    make(u, 99, 200, 4, 1);
+    made_tailed(t, 299 * 200, 3, 1);
+    made_tailed(u, 99 * 200, 4, 1);
     rer_multiply_quickly_f32(h, 99, t, u, 299, 99, 200);
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, multiply_often, out[i]), 0);

@@ -19,21 +19,6 @@
 
 static float t[MOST_ROWS * MOST_TERMS], u[MOST_COLUMNS * MOST_TERMS], h[MOST_ROWS * (MOST_COLUMNS + 1)], off[MOST_ROWS];
 
-/* With tails a few terms are everything. */
-static void make(float *x, int64_t n, int64_t D, uint64_t seed, double tails)
-{
-    for (int64_t i = 0; i < n * D; i++)
-        x[i] = (float)(made_normal(&seed) * exp(tails * made_normal(&seed)));
-}
-
-static double product(const float *x, const float *y, int64_t D)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < D; j++)
-        sum += (double)x[j] * (double)y[j];
-    return sum;
-}
-
 static bool are_there(void)
 {
     return rer_multiply_roughly_f32(h, MOST_COLUMNS, t, u, 1, MOST_COLUMNS, MOST_TERMS, off);
@@ -43,7 +28,7 @@ static double longest(const float *x, int64_t n, int64_t D)
 {
     double most = 0;
     for (int64_t i = 0; i < n; i++)
-        most = fmax(most, sqrt(product(x + i * D, x + i * D, D)));
+        most = fmax(most, sqrt(made_product(x + i * D, x + i * D, D)));
     return most;
 }
 
@@ -56,11 +41,11 @@ static double check_products(int64_t n, int64_t k, int64_t D)
         h[i] = 7;
     assert_true(rer_multiply_roughly_f32(h, ldh, t, u, n, k, D, off));
     for (int64_t i = 0; i < n; i++) {
-        double length = sqrt(product(t + i * D, t + i * D, D));
+        double length = sqrt(made_product(t + i * D, t + i * D, D));
         if (!((double)off[i] <= (1.01 * sqrt((double)D) / 32767 + 2e-6) * length * most + 1e-28))
             fail_msg("%d x %d x %d: row %d may be off by %g", (int)n, (int)k, (int)D, (int)i, (double)off[i]);
         for (int64_t c = 0; c < k; c++) {
-            double error = fabs((double)h[i * ldh + c] - product(t + i * D, u + c * D, D));
+            double error = fabs((double)h[i * ldh + c] - made_product(t + i * D, u + c * D, D));
             if (!(error <= (double)off[i]))
                 fail_msg("%d x %d x %d: row %d, column %d is off by %g, not %g at most", (int)n, (int)k, (int)D, (int)i,
                          (int)c, error, (double)off[i]);
@@ -81,8 +66,8 @@ static void test_against_double(void **state)
     for (size_t s = 0; are_there() && s < sizeof shapes / sizeof *shapes; s++)
         for (int tails = 0; tails <= 3; tails += 3) {
             int64_t n = shapes[s][0], k = shapes[s][1], D = shapes[s][2];
-            make(t, n, D, s + 1, tails);
-            make(u, k, D, s + 100, tails);
+            made_tailed(t, n * D, s + 1, tails);
+            made_tailed(u, k * D, s + 100, tails);
             double typical = check_products(n, k, D);
             assert_true(tails > 0 || typical < 1e-4 / sqrt((double)D));
         }
@@ -109,8 +94,8 @@ static void test_a_row_alone(void **state)
     static float alone[MOST_COLUMNS];
     int64_t n = 299, k = 257, D = 200;
     float far;
-    make(t, n, D, 3, 1);
-    make(u, k, D, 4, 1);
+    made_tailed(t, n * D, 3, 1);
+    made_tailed(u, k * D, 4, 1);
     bool rough = rer_multiply_roughly_f32(h, k, t, u, n, k, D, off);
     for (int64_t i = 0; rough && i < n; i += 23) {
         assert_true(rer_multiply_roughly_f32(alone, k, t + i * D, u, 1, k, D, &far));

@@ -25,6 +25,20 @@ double made_normal(uint64_t *state)
     return radius * cos(6.283185307179586 * made_uniform(state));
 }
 
+void made_tailed(float *x, int64_t n, uint64_t seed, double tails)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (float)(made_normal(&seed) * exp(tails * made_normal(&seed)));
+}
+
+double made_product(const float *x, const float *y, int64_t n)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        sum += (double)x[j] * (double)y[j];
+    return sum;
+}
+
 /* Classes in turn, so that every block of rows has all of them, but for the odd ones. */
 static int32_t class_of_row(const made_settings *settings, int64_t i)
 {

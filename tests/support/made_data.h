@@ -6,6 +6,9 @@
 /* Uniform in (0, 1) and standard normal; *state is any number, moved on. */
 double made_uniform(uint64_t *state);
 double made_normal(uint64_t *state);
+/* x [n] normal, times exp(tails * normal): with tails a few are everything. And a product in double. */
+void made_tailed(float *x, int64_t n, uint64_t seed, double tails);
+double made_product(const float *x, const float *y, int64_t n);
 
 typedef struct made_settings {
     int64_t N, D;
