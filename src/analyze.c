@@ -99,7 +99,8 @@ static rer_status score_rows(rer_findings *findings, rer_result *result, const r
                              const rer_run *run, rer_output *errors, rer_error *error)
 {
     RER_TRY(make_scores(&findings->scores, result, error));
-    RER_TRY(rer_allocate(&result->proposed, run->N, sizeof *result->proposed, "suggestions", error));
+    if (!run->options->ratios_only) /* then there is no channel to suggest anything */
+        RER_TRY(rer_allocate(&result->proposed, run->N, sizeof *result->proposed, "suggestions", error));
     findings->scores.proposed = result->proposed;
     RER_TRY(run->passes->score(&findings->scores, &findings->sums, model, run, left_out, errors, error));
     for (int64_t row = 0; row < run->N; row++)

@@ -121,7 +121,7 @@ struct rer_options {
     double noise_rates[8]; /* 0 past the last */
     int32_t noise_seeds;   /* times to plant each: seed, seed + 1, ... */
     int32_t bootstrap;     /* resamples for intervals, 0: none */
-    bool ratios_only;      /* nobody asks for the channel: with RER_DENSITY it decides nothing about a label */
+    bool ratios_only;      /* nobody asks for the channel: with RER_DENSITY no label is judged by it */
 
     /* rer_compare */
     int32_t comparison; /* rer_comparison_kind */

@@ -266,6 +266,14 @@ class Bench(CliCase):
             # classes have moved up, and the suggestions with them
             self.assertGreater(self.values()[detector, "human:h", .1, 0, "suggestion_accuracy"], .8)
 
+    def test_ratios_alone_suggest_the_nearest_class(self):
+        """Nobody has searched for a channel then, which would go by the sizes of classes alone."""
+        random = np.random.default_rng(0)
+        y = np.repeat(np.arange(4), [600, 60, 60, 60])
+        X = (2.5 * random.normal(size=(4, 16))[y] + random.normal(size=(len(y), 16))).astype("f4")
+        self.rer("bench", self.save("X.npy", X), self.save("y.npy", y), *QUICK, "--detectors", "centroid-minmax", "--out", "out")
+        self.assertGreater(self.values()["centroid-minmax", "symmetric", .1, 0, "suggestion_accuracy"], .95)
+
     def test_bad_usage_and_bad_input(self):
         X, y = self.save_clusters()
 
