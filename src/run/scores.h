@@ -7,12 +7,12 @@
 
 /* Each [N]. Only own, other and nearest are always there. */
 typedef struct rer_scores {
-    float *own;        /* own error, NaN: missing */
-    float *other;      /* best other error, NaN: invalid row */
-    int32_t *nearest;  /* class of that; -1: invalid row */
-    float *logit;      /* log odds that the row's label, the given one or else the likeliest class, is wrong; NaN: none */
-    float *margin;     /* best error - mean of the others; NaN: none */
-    float *removed;    /* the same without the best class */
+    float *own;       /* own error, NaN: missing */
+    float *other;     /* best other error, NaN: invalid row */
+    int32_t *nearest; /* class of that; -1: invalid row */
+    float *logit;   /* log odds that the row's label, the given one or else the likeliest class, is wrong; NaN: none */
+    float *margin;  /* best error - mean of the others; NaN: none */
+    float *removed; /* the same without the best class */
     int32_t *proposed; /* likeliest class other than the label, by the channel; -1: invalid row */
     float *flipped;    /* ratio that a random other label would have, NaN: none */
 } rer_scores;
