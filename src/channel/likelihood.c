@@ -178,7 +178,7 @@ static void add_share_priors(rer_channel_search *fit)
     double span = span_of_uniform(channel), above = span > 0 ? (u - RER_CHANNEL_LEAST_UNIFORM) / span : 0;
     double by_u = channel->counts == NULL ? share[RER_LOGIT_UNIFORM] + (RER_CHANNEL_FEW - 1) / (1 - u) : 0;
     double u_by_v = span > 0 ? -above * (double)(channel->C - 1) / (double)channel->C / ((1 - v) * (1 - v)) : 0;
-    double by_v = share[RER_LOGIT_LIKENESS] - 1 / v + RER_CHANNEL_FEW / (1 - v) + by_u * u_by_v;
+    double by_v = share[RER_LOGIT_LIKENESS] - 1 / fmax(v, 1e-300) + RER_CHANNEL_FEW / (1 - v) + by_u * u_by_v;
     share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
     share[RER_LOGIT_BLUR] = share[RER_LOGIT_BLUR] * e * (1 - e) - (1 - e) + RER_CHANNEL_FEW_BLUR * e;
     share[RER_LOGIT_LIKENESS] = fit->pairs ? by_v * v * (1 - alike) : 0;

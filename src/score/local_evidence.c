@@ -6,8 +6,8 @@
  * witnesses do not help to explain labels where the rule is true (aircraft, dtd, flowers102, food10, CIFAR-10 with 10 and
  * 30 % moved to the next class: .0001 to .04 nats a row worse), and do where it is not (KEEL's banana, phoneme, vowel,
  * satimage: .01 to .29 better; banana, a tenth exchanged: AUROC .70 without them, .93 with them). So they are heard where
- * the labels are then explained in fewer nats, and once more with all rules forgotten. (Three classes of three heaps each, in
- * turns, a tenth of 3,000 labels exchanged: 1,136 would be called wrong, 304 so.)
+ * the labels are then explained in fewer nats, and once more with all rules forgotten. (Three classes of three heaps
+ * each, in turns, a tenth of 3,000 labels exchanged: 1,136 would be called wrong, 304 so.)
  *
  * Where no rule is known, labels are doubted in classes of few rows alone, too few to show one. The likelihood does not
  * tell then whom to hear: with 8 rows a class of flowers102 it would take all witnesses where 30 % of the labels were
