@@ -54,14 +54,15 @@ target_link_libraries(rer_objects PUBLIC rer_settings)
 # The kernels are compiled once for each instruction set; backend/cpu/cpu.c picks at run time.
 function(add_kernels isa)
     add_library(rer_kernels_${isa} OBJECT src/backend/cpu/kernels.c src/backend/cpu/kernels_network.c
-                src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_coarse.c src/backend/cpu/kernels_words.c)
+                src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_rows.c src/backend/cpu/kernels_coarse.c
+                src/backend/cpu/kernels_words.c)
     target_link_libraries(rer_kernels_${isa} PRIVATE rer_settings)
     target_compile_definitions(rer_kernels_${isa} PRIVATE RER_ISA=${isa})
     target_compile_options(rer_kernels_${isa} PRIVATE -O3 -fno-trapping-math -ffp-contract=fast ${ARGN})
     target_sources(rer_objects INTERFACE $<TARGET_OBJECTS:rer_kernels_${isa}>)
 endfunction()
 # Of a source come last, after the settings' own, which keep products and sums apart.
-set_source_files_properties(src/backend/cpu/kernels_channel.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
+set_source_files_properties(src/backend/cpu/kernels_channel.c src/backend/cpu/kernels_rows.c PROPERTIES COMPILE_OPTIONS -ffp-contract=fast)
 add_kernels(baseline)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     add_kernels(avx2 -mavx2 -mfma -mf16c)

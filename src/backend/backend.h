@@ -44,11 +44,13 @@ typedef struct rer_network {
     int64_t parameters;
 } rer_network;
 
+#define RER_CHANNEL_KINDS 4 /* of evidence, at most */
+
 /* What a row says of each of n classes, and what a unit of it is worth. */
 typedef struct rer_channel_evidence {
     int32_t count;
-    const float *value[4]; /* each [n] */
-    float weight[4];
+    const float *value[RER_CHANNEL_KINDS]; /* each [n] */
+    float weight[RER_CHANNEL_KINDS];
 } rer_channel_evidence;
 
 /* Sums over the scores z of a row's classes, with e_k = exp(z_k - top). */
@@ -60,19 +62,6 @@ typedef struct rer_channel_sums {
     double flow;    /* sum of e_k rates_k; 0 without rates */
 } rer_channel_sums;
 
-/* A labelled row under a channel (channel/channel.c has the letters). */
-typedef struct rer_channel_row {
-    const float *rates;               /* [n] A_k of its label, NULL: `uniform` for every k */
-    double uniform, right;            /* A_k, and that of its own class */
-    double sharpness, blur, likeness; /* lambda, e, v */
-    int32_t code;
-} rer_channel_row;
-
-/* d log q / d lambda, e, v, and u where there are no rates */
-typedef struct rer_channel_slope {
-    double sharpness, blur, likeness, uniform;
-} rer_channel_slope;
-
 typedef struct rer_channel_kernels {
     /* z = bias - sum_j weight_j value_j */
     void (*scores)(float *z, const float *bias, const rer_channel_evidence *evidence, int64_t n);
@@ -80,15 +69,47 @@ typedef struct rer_channel_kernels {
     void (*sums)(rer_channel_sums *sums, float *z, const float *rates, double sharpness, int64_t n);
     /* sum over k != best of e_k / (total - e_k) */
     double (*odds)(const float *e, double total, int32_t best, int64_t n);
-    /* log q of the label seen; z becomes d log q / d z. room [n] */
-    double (*gradient)(rer_channel_slope *slope, float *z, float *room, const rer_channel_row *row, int64_t n);
-    /* log q; z becomes P(true class k, clearly seen | label). room [n] */
-    double (*flows)(float *z, float *room, const rer_channel_row *row, int64_t n);
     /* out [4, 4] = a[i] . b[k], rows of n: the same bits for a pair whatever the other rows are */
     void (*products)(float *out, const float *const *a, const float *const *b, int64_t n);
     /* out [4] = a . b[k], with the bits that products gives them */
     void (*row_products)(float *out, const float *a, const float *const *b, int64_t n);
 } rer_channel_kernels;
+
+/* Labelled rows under a channel (channel/channel.c has the letters). */
+typedef struct rer_channel_rows {
+    int64_t count;
+    int32_t n; /* classes */
+    int kinds;
+    const float *value[RER_CHANNEL_KINDS]; /* [count, n] each: evidence, */
+    float weight[RER_CHANNEL_KINDS];       /* and what a unit of it is worth */
+    const float *bias;                     /* [n]: z = bias - sum_j weight_j value_j */
+    const int32_t *code;                   /* [count] labels seen */
+    const float *right;                    /* [n] A_cc */
+    const float *rates;                    /* [n seen, n true] A, but for right; NULL: `uniform` throughout */
+    double uniform;                        /* the part of A that is the same for all */
+    double sharpness, blur, likeness;      /* lambda, e, v */
+} rer_channel_rows;
+
+/* Sums over rows of log q and of its slopes, d log q / d each of these. */
+typedef struct rer_channel_slopes {
+    double value, weight[RER_CHANNEL_KINDS], sharpness, blur, likeness;
+    double uniform; /* where there are no rates */
+    float *bias;    /* [n] */
+} rer_channel_slopes;
+
+/* Sums over rows of P(true class k, clearly seen | label). */
+typedef struct rer_channel_flows {
+    float *totals;   /* [n] for each k; */
+    double even;     /* of classes that are not the label's, by `uniform`, */
+    float *directed; /* [count, n] and of each row by the rest of the rates, 0 for its label; NULL without rates */
+} rer_channel_flows;
+
+/* Both add to what is there. room: bytes, aligned to 64. */
+typedef struct rer_rows_kernels {
+    int64_t (*room)(const rer_channel_rows *rows);
+    void (*slopes)(rer_channel_slopes *sums, const rer_channel_rows *rows, void *room);
+    void (*flows)(rer_channel_flows *sums, const rer_channel_rows *rows, void *room);
+} rer_rows_kernels;
 
 /* Rows of unit length (or 0) in eight bits: x = unit q + off, |off| <= error. Since
  *     x.y <= unit_x unit_y q_x.q_y + error_x + (1 + error_x) error_y
@@ -131,7 +152,7 @@ typedef struct rer_coarse_kernels {
                       const rer_coarse_pack *pack);
     /* Of n numbers about the rank-th largest, not larger than that; both of these: n a multiple of RER_COARSE_ROWS */
     float (*level)(const float *most, int64_t n, int rank);
-    /* at: the k < n with from <= most[k] < below, ascending; returns how many */
+    /* at [n]: the k < n with from <= most[k] < below, ascending, then anything; returns how many */
     int64_t (*between)(int32_t *at, const float *most, float from, float below, int64_t n);
 } rer_coarse_kernels;
 
@@ -187,6 +208,7 @@ typedef struct rer_kernels {
     double (*softmax)(float *z, const float *bias, int64_t n);
     const rer_network_kernels *network;
     const rer_channel_kernels *channel;
+    const rer_rows_kernels *rows;
     const rer_coarse_kernels *coarse;
     const rer_word_kernels *words;
 } rer_kernels;

@@ -73,9 +73,11 @@ typedef enum start_kind { EVEN, DIRECTED, FROM, RIGHT } start_kind;
 
 static rer_status allocate_fit(rer_channel_search *fit, rer_error *error)
 {
-    int64_t C = fit->sample->C, pairs = fit->pairs ? C * C : 0;
+    int64_t C = fit->sample->C, pairs = fit->pairs ? C * C : 0, items = rer_channel_items(fit);
     rer_room rooms[] = {
         RER_ROOM(fit->x, rer_problem_size(rer_channel_variables(fit))),
+        RER_ROOM(fit->slopes, items),
+        RER_ROOM(fit->bias_slopes, items * C),
         RER_ROOM(fit->gain, pairs),
         RER_ROOM(fit->counts, pairs),
         RER_ROOM(fit->totals, C),
@@ -100,10 +102,7 @@ static rer_status fit_from(rer_channel *channel, start_kind kind, const rer_chan
                                     : rer_channel_start_even(&fit, weight, error);
     if (status == RER_OK)
         status = fit.all_right ? rer_channel_climb(&fit, STEPS_ALONE, error) : settle(&fit, error);
-    free(fit.x);
-    free(fit.gain);
-    free(fit.counts);
-    free(fit.totals);
+    RER_FREE_ALL(fit.x, fit.slopes, fit.bias_slopes, fit.gain, fit.counts, fit.totals);
     if (status != RER_OK)
         rer_channel_clear(channel);
     return status;

@@ -3,56 +3,61 @@
 
 #include <string.h>
 
-/* w [RER_CHANNEL_ITEM, C] at the head, for the commit, and room for the kernels. */
-static float *lay_out_flows(const rer_channel_search *fit, rer_scratch *scratch, float **room)
+#define SURE .01 /* of a label: - log(1 - share) is more than the share */
+
+/* The flows of an item, at the head of the scratch for the commit. */
+static rer_channel_flows *lay_out_flows(const rer_channel_search *fit, rer_scratch *scratch, void **room)
 {
-    int64_t C = fit->sample->C;
-    float *w = rer_take(scratch, RER_CHANNEL_ITEM * C, sizeof *w);
-    *room = rer_take(scratch, C, sizeof **room);
-    return w;
+    rer_channel_rows rows = rer_channel_rows_of(fit, 0);
+    rer_channel_flows *flows = rer_take(scratch, 1, sizeof *flows);
+    float *totals = rer_take(scratch, rows.n, sizeof *totals), *directed = NULL;
+    *room = rer_take(scratch, fit->kernels->rows->room(&rows), 1);
+    if (rows.rates != NULL)
+        directed = rer_take(scratch, RER_CHANNEL_ITEM * (int64_t)rows.n, sizeof *directed);
+    if (scratch->size < INT64_MAX)
+        *flows = (rer_channel_flows){.totals = totals, .directed = directed};
+    return flows;
 }
 
 static rer_status flows_of_rows(void *context, int64_t item, void *memory, rer_error *error)
 {
     (void)error;
     const rer_channel_search *fit = context;
-    int32_t C = fit->sample->C;
+    rer_channel_rows rows = rer_channel_rows_of(fit, item);
     rer_scratch scratch = rer_scratch_over(memory, fit->scratch);
-    float *room, *w = lay_out_flows(fit, &scratch, &room);
-    int64_t first = item * RER_CHANNEL_ITEM, end = rer_min(first + RER_CHANNEL_ITEM, fit->sample->rows);
-    for (int64_t i = first; i < end; i++) {
-        rer_channel_evidence evidence = rer_channel_evidence_of(fit, i);
-        rer_channel_row row = rer_channel_row_of(fit, i);
-        fit->kernels->channel->scores(w + (i - first) * C, fit->channel->bias, &evidence, C);
-        (void)fit->kernels->channel->flows(w + (i - first) * C, room, &row, C);
-    }
+    void *room;
+    rer_channel_flows *flows = lay_out_flows(fit, &scratch, &room);
+    memset(flows->totals, 0, (size_t)rows.n * sizeof *flows->totals);
+    fit->kernels->rows->flows(flows, &rows, room);
     return RER_OK;
+}
+
+/* counts and gain [C]: of the label of a row whose flows are directed [C]. */
+static void add_directed(double *restrict counts, double *restrict gain, const float *restrict directed, int32_t C)
+{
+    int sure = 0;
+    for (int32_t k = 0; k < C; k++) {
+        counts[k] += (double)directed[k];
+        gain[k] += (double)directed[k];
+        sure |= directed[k] > (float)SURE;
+    }
+    for (int32_t k = 0; sure && k < C; k++)
+        if (directed[k] > (float)SURE)
+            gain[k] += -log1p(-fmin((double)directed[k], 1 - 1e-6)) - (double)directed[k];
 }
 
 static rer_status add_flows(void *context, int64_t item, void *scratch, rer_error *error)
 {
     (void)error;
     rer_channel_search *fit = context;
-    const rer_channel *channel = fit->channel;
-    int32_t C = fit->sample->C;
-    double even = channel->uniform / (C - 1);
-    int64_t first = item * RER_CHANNEL_ITEM, end = rer_min(first + RER_CHANNEL_ITEM, fit->sample->rows);
-    for (int64_t i = first; i < end; i++) {
-        const float *w = (const float *)scratch + (i - first) * C;
-        int64_t seen = (int64_t)fit->sample->code[i] * C;
-        for (int32_t k = 0; k < C; k++) {
-            double share = (double)w[k];
-            fit->totals[k] += share;
-            if (seen == (int64_t)k * C)
-                continue;
-            double directed = channel->rates != NULL ? share * (1 - even / (double)channel->rates[seen + k]) : 0;
-            fit->even += share - directed;
-            if (directed > 1e-9) {
-                fit->counts[seen + k] += directed;
-                fit->gain[seen + k] += directed < .01 ? directed : -log1p(-fmin(directed, 1 - 1e-6));
-            }
-        }
-    }
+    rer_channel_rows rows = rer_channel_rows_of(fit, item);
+    const rer_channel_flows *flows = scratch;
+    int64_t C = rows.n;
+    fit->even += flows->even;
+    for (int64_t k = 0; k < C; k++)
+        fit->totals[k] += (double)flows->totals[k];
+    for (int64_t i = 0; flows->directed != NULL && i < rows.count; i++)
+        add_directed(fit->counts + rows.code[i] * C, fit->gain + rows.code[i] * C, flows->directed + i * C, rows.n);
     return RER_OK;
 }
 
@@ -107,7 +112,7 @@ rer_status rer_channel_move_rates(rer_channel_search *fit, int steps, double cos
 {
     int64_t C = fit->sample->C;
     rer_scratch measure = RER_MEASURE;
-    float *room;
+    void *room;
     (void)lay_out_flows(fit, &measure, &room);
     rer_job job = {.stage = "looking at the labels",
                    .items = rer_channel_items(fit),

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define SMALL 40000     /* values: a tenth of a millisecond */
+#define SMALL 250000    /* values: a fifth of a millisecond, less than waking threads takes */
 #define FLAT 1e-5       /* the slope of the objective, a row, that is none */
 #define BETA_SPREAD 1.0 /* sd of beta */
 #define GAUSSIAN .5     /* t of squared errors of Gaussian classes; */
@@ -43,29 +43,29 @@ void rer_channel_keep_uniform(rer_channel_search *fit)
     fit->x[fit->kinds + RER_LOGIT_UNIFORM] = rer_logit(fmin(fmax(above, 1e-9), .99));
 }
 
-rer_channel_evidence rer_channel_evidence_of(const rer_channel_search *fit, int64_t row)
-{
-    rer_channel_evidence evidence = {.count = fit->kinds};
-    for (int j = 0; j < fit->kinds; j++) {
-        evidence.value[j] = fit->sample->value[fit->kind[j]] + row * fit->sample->C;
-        evidence.weight[j] = (float)fit->channel->weight[fit->kind[j]];
-    }
-    return evidence;
-}
-
-rer_channel_row rer_channel_row_of(const rer_channel_search *fit, int64_t row)
+rer_channel_rows rer_channel_rows_of(const rer_channel_search *fit, int64_t item)
 {
     const rer_channel *channel = fit->channel;
-    int32_t code = fit->sample->code[row];
-    return (rer_channel_row){
-        .rates = channel->rates != NULL ? channel->rates + (int64_t)code * channel->C : NULL,
-        .uniform = channel->uniform / (channel->C - 1),
-        .right = (double)channel->right[code],
+    const rer_channel_sample *sample = fit->sample;
+    int64_t first = item * RER_CHANNEL_ITEM, C = sample->C;
+    rer_channel_rows rows = {
+        .count = rer_min(RER_CHANNEL_ITEM, sample->rows - first),
+        .n = sample->C,
+        .kinds = fit->kinds,
+        .bias = channel->bias,
+        .code = sample->code + first,
+        .right = channel->right,
+        .rates = channel->rates,
+        .uniform = channel->uniform / (double)(C - 1),
         .sharpness = channel->sharpness,
         .blur = channel->blur,
         .likeness = channel->likeness,
-        .code = code,
     };
+    for (int j = 0; j < fit->kinds; j++) {
+        rows.value[j] = sample->value[fit->kind[j]] + first * C;
+        rows.weight[j] = (float)channel->weight[fit->kind[j]];
+    }
+    return rows;
 }
 
 int64_t rer_channel_items(const rer_channel_search *fit)
@@ -92,71 +92,32 @@ rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, re
     return status == RER_OK ? rer_pool_run(NULL, &part, error) : status;
 }
 
-/* A worker's rows: their part of the objective and of its slope. */
-typedef struct item_slope {
-    double value, share[RER_SHARES], weight[RER_EVIDENCE_KINDS];
-    float *beta; /* [C] */
-    float *z;    /* [C] of a row */
-    float *room; /* [C] of the kernels */
-} item_slope;
-
-/* At the head of the scratch: the struct itself, for the commit. */
-static item_slope lay_out_slope(const rer_channel_search *fit, rer_scratch *scratch)
-{
-    int64_t C = fit->sample->C;
-    item_slope slope = {0};
-    (void)rer_take(scratch, 1, sizeof slope);
-    slope.beta = rer_take(scratch, C, sizeof *slope.beta);
-    slope.z = rer_take(scratch, C, sizeof *slope.z);
-    slope.room = rer_take(scratch, C, sizeof *slope.room);
-    return slope;
-}
-
-static rer_status slope_of_rows(void *context, int64_t item, void *memory, rer_error *error)
+/* Sums of an item stay in a place of its own, and are added up when all are there: waiting for turns would take longer
+ * than the work. */
+static rer_status slopes_of_item(void *context, int64_t item, void *room, rer_error *error)
 {
     (void)error;
     const rer_channel_search *fit = context;
-    const rer_channel_kernels *kernels = fit->kernels->channel;
-    int32_t C = fit->sample->C;
-    rer_scratch scratch = rer_scratch_over(memory, fit->scratch);
-    item_slope *slope = memory;
-    *slope = lay_out_slope(fit, &scratch);
-    float *z = slope->z;
-    memset(slope->beta, 0, (size_t)C * sizeof *slope->beta);
-    int64_t end = rer_min((item + 1) * RER_CHANNEL_ITEM, fit->sample->rows);
-    for (int64_t i = item * RER_CHANNEL_ITEM; i < end; i++) {
-        rer_channel_evidence evidence = rer_channel_evidence_of(fit, i);
-        rer_channel_row row = rer_channel_row_of(fit, i);
-        rer_channel_slope of_row;
-        kernels->scores(z, fit->channel->bias, &evidence, C);
-        slope->value += kernels->gradient(&of_row, z, slope->room, &row, C);
-        slope->share[RER_LOGIT_LAMBDA] += of_row.sharpness;
-        slope->share[RER_LOGIT_BLUR] += of_row.blur;
-        slope->share[RER_LOGIT_LIKENESS] += of_row.likeness;
-        slope->share[RER_LOGIT_UNIFORM] += of_row.uniform;
-        for (int j = 0; j < fit->kinds; j++)
-            slope->weight[j] -= fit->kernels->dot_f32(evidence.value[j], z, C);
-        for (int32_t k = 0; k < C; k++)
-            slope->beta[k] += z[k];
-    }
+    rer_channel_rows rows = rer_channel_rows_of(fit, item);
+    float *bias = fit->bias_slopes + item * rows.n;
+    memset(bias, 0, (size_t)rows.n * sizeof *bias);
+    fit->slopes[item] = (rer_channel_slopes){.bias = bias};
+    fit->kernels->rows->slopes(&fit->slopes[item], &rows, room);
     return RER_OK;
 }
 
-static rer_status add_slope(void *context, int64_t item, void *scratch, rer_error *error)
+static void add_slopes(rer_channel_search *fit, const rer_channel_slopes *slopes)
 {
-    (void)item;
-    (void)error;
-    rer_channel_search *fit = context;
-    const item_slope *slope = scratch;
     double *share = fit->gradient + fit->kinds;
-    fit->value -= slope->value;
+    fit->value -= slopes->value;
     for (int j = 0; j < fit->kinds; j++)
-        fit->gradient[j] -= slope->weight[j];
-    for (int j = 0; j < RER_SHARES; j++)
-        share[j] -= slope->share[j];
+        fit->gradient[j] -= slopes->weight[j];
+    share[RER_LOGIT_LAMBDA] -= slopes->sharpness;
+    share[RER_LOGIT_BLUR] -= slopes->blur;
+    share[RER_LOGIT_LIKENESS] -= slopes->likeness;
+    share[RER_LOGIT_UNIFORM] -= slopes->uniform;
     for (int32_t k = 0; k < fit->sample->C; k++)
-        share[RER_SHARES + k] -= (double)slope->beta[k];
-    return RER_OK;
+        share[RER_SHARES + k] -= (double)slopes->bias[k];
 }
 
 double rer_channel_share_priors(const rer_channel *channel, bool pairs)
@@ -226,21 +187,21 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     (void)count;
     rer_channel_search *fit = context;
     rer_problem *problem = problems[0];
-    rer_scratch measure = RER_MEASURE;
-    (void)lay_out_slope(fit, &measure);
+    rer_channel_place(fit, problem->at);
+    rer_channel_rows rows = rer_channel_rows_of(fit, 0);
     rer_job job = {.stage = "looking at the labels",
                    .items = rer_channel_items(fit),
-                   .scratch = fit->scratch = measure.used,
-                   .work = slope_of_rows,
-                   .commit = add_slope,
+                   .scratch = fit->kernels->rows->room(&rows),
+                   .work = slopes_of_item,
                    .context = fit};
-    rer_channel_place(fit, problem->at);
-    fit->gradient = problem->gradient;
-    fit->value = 0;
-    memset(fit->gradient, 0, (size_t)rer_channel_variables(fit) * sizeof *fit->gradient);
     rer_status status = rer_channel_run(fit, &job, error);
     if (status != RER_OK)
         return status;
+    fit->gradient = problem->gradient;
+    fit->value = 0;
+    memset(fit->gradient, 0, (size_t)rer_channel_variables(fit) * sizeof *fit->gradient);
+    for (int64_t item = 0; item < job.items; item++)
+        add_slopes(fit, &fit->slopes[item]);
     add_priors(fit, problem->at);
     double square = 0, flat = FLAT * (double)fit->sample->rows;
     for (int64_t j = 0; j < rer_channel_variables(fit); j++)

@@ -29,13 +29,15 @@ typedef struct rer_channel_search {
     double *x;        /* [size] */
     double *gradient; /* [size] of the evaluation under way */
     double value;
-    double *gain;    /* [C seen, C true] nats that a flow is worth */
-    double *counts;  /* [C seen, C true] of the step under way ... */
-    double *totals;  /* [C] */
-    double even;     /* labels wrong in any way */
-    int64_t scratch; /* of the job under way */
-    int *passes;     /* over the rows so far, of all searches of a fit; */
-    double usual;    /* so many may be expected */
+    rer_channel_slopes *slopes; /* [items] of the rows of each; */
+    float *bias_slopes;         /* [items, C] theirs of the biases */
+    double *gain;               /* [C seen, C true] nats that a flow is worth */
+    double *counts;             /* [C seen, C true] of the step under way ... */
+    double *totals;             /* [C] */
+    double even;                /* labels wrong in any way */
+    int64_t scratch;            /* of the job under way */
+    int *passes;                /* over the rows so far, of all searches of a fit; */
+    double usual;               /* so many may be expected */
 } rer_channel_search;
 
 static inline double rer_logit(double p)
@@ -59,9 +61,8 @@ static inline int64_t rer_channel_variables(const rer_channel_search *fit)
 /* likelihood.c. The channel at the variables x; its u, back into those of the search. */
 void rer_channel_place(rer_channel_search *fit, const double *x);
 void rer_channel_keep_uniform(rer_channel_search *fit);
-/* A sampled row as the kernels want it. */
-rer_channel_evidence rer_channel_evidence_of(const rer_channel_search *fit, int64_t row);
-rer_channel_row rer_channel_row_of(const rer_channel_search *fit, int64_t row);
+/* The sampled rows of an item as the kernels want them. */
+rer_channel_rows rer_channel_rows_of(const rer_channel_search *fit, int64_t item);
 /* Items of work, and running them: as the pool does it, but a small job here and now. */
 int64_t rer_channel_items(const rer_channel_search *fit);
 rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, rer_error *error);

@@ -1,6 +1,6 @@
-/* libLBFGS calls back for every evaluation, so each problem has a thread in which its call lives. These
- * threads and the caller take turns: they wait while it evaluates, and it waits while any of them does
- * the vector work of L-BFGS between two evaluations. */
+/* libLBFGS calls back for every evaluation, so each of several problems has a thread in which its call lives.
+ * These threads and the caller take turns: they wait while it evaluates, and it waits while any of them does
+ * the vector work of L-BFGS between two evaluations. A single problem lives in the caller's thread. */
 #include "stats/minimize.h"
 
 #include "core/thread.h"
@@ -26,28 +26,52 @@ struct lockstep {
     pthread_cond_t asked, answered;
     int32_t running, asking;
     bool stopped;
-    int32_t iterations;
+    int32_t iterations, count;
     seat *seats;
+    rer_problem **wanted; /* [count] of the evaluation under way */
+    rer_evaluate *evaluate;
+    void *context;
+    rer_status status; /* of the evaluations */
+    rer_error *error;
 };
 
-static double ask(void *instance, const double *x, double *gradient, const int n, const double step)
+/* What the first `asking` of the wanted problems ask for. */
+static void evaluate_wanted(lockstep *table, int32_t asking)
 {
-    seat *own = instance;
+    for (int32_t i = 0; i < asking; i++)
+        table->wanted[i]->evaluated++;
+    if (!table->stopped)
+        table->status = table->evaluate(table->context, table->wanted, asking, table->error);
+    table->stopped = table->stopped || table->status != RER_OK;
+}
+
+static void wait_for_answer(seat *own)
+{
     lockstep *table = own->table;
     (void)pthread_mutex_lock(&table->mutex);
-    own->problem->at = x;
-    own->problem->gradient = gradient;
     own->asking = true;
     table->asking++;
     (void)pthread_cond_signal(&table->asked);
     while (own->asking)
         (void)pthread_cond_wait(&table->answered, &table->mutex);
+    (void)pthread_mutex_unlock(&table->mutex);
+}
+
+static double ask(void *instance, const double *x, double *gradient, const int n, const double step)
+{
+    seat *own = instance;
+    lockstep *table = own->table;
+    own->problem->at = x;
+    own->problem->gradient = gradient;
+    if (table->count == 1)
+        evaluate_wanted(table, 1);
+    else
+        wait_for_answer(own);
     /* A converged problem ends here, even where rounding makes the objective look a little larger than
      * before: a gradient of 0 and the lowest of values end any search for a better step. */
     bool ends = table->stopped || own->problem->converged;
     if (step == 0)
         own->value = own->problem->value;
-    (void)pthread_mutex_unlock(&table->mutex);
     for (int64_t i = ends ? 0 : own->problem->n; i < n; i++)
         gradient[i] = 0;
     return ends ? -HUGE_VAL : own->problem->value;
@@ -64,22 +88,27 @@ static int check(void *instance, const double *x, const double *gradient, const 
     return own->problem->converged || own->table->stopped ? LBFGS_STOP : 0;
 }
 
-static void *run_seat(void *argument)
+static void descend(seat *own)
 {
-    seat *own = argument;
-    lockstep *table = own->table;
     rer_problem *problem = own->problem;
     lbfgs_parameter_t settings;
     double value = 0;
     lbfgs_parameter_init(&settings);
     settings.m = REMEMBERED;
     settings.epsilon = 0;
-    settings.max_iterations = table->iterations;
+    settings.max_iterations = own->table->iterations;
     settings.max_linesearch = LINE_SEARCH_MOST;
     own->outcome = lbfgs((int)rer_problem_size(problem->n), problem->x, &value, ask, check, own, &settings);
     problem->stuck = own->outcome < 0 && own->outcome != LBFGSERR_MAXIMUMITERATION;
     if (problem->stuck)
         problem->value = own->value; /* it has gone back there */
+}
+
+static void *run_seat(void *argument)
+{
+    seat *own = argument;
+    lockstep *table = own->table;
+    descend(own);
     (void)pthread_mutex_lock(&table->mutex);
     table->running--;
     (void)pthread_cond_signal(&table->asked);
@@ -88,10 +117,8 @@ static void *run_seat(void *argument)
 }
 
 /* Answers until no problem is left. */
-static rer_status answer(lockstep *table, int32_t count, rer_problem **wanted, rer_evaluate *evaluate, void *context,
-                         rer_error *error)
+static void answer(lockstep *table)
 {
-    rer_status status = RER_OK;
     (void)pthread_mutex_lock(&table->mutex);
     for (;;) {
         while (table->asking < table->running)
@@ -99,23 +126,18 @@ static rer_status answer(lockstep *table, int32_t count, rer_problem **wanted, r
         if (table->running == 0)
             break;
         int32_t asking = 0;
-        for (int32_t i = 0; i < count; i++)
-            if (table->seats[i].asking) {
-                wanted[asking++] = table->seats[i].problem;
-                table->seats[i].problem->evaluated++;
-            }
+        for (int32_t i = 0; i < table->count; i++)
+            if (table->seats[i].asking)
+                table->wanted[asking++] = table->seats[i].problem;
         (void)pthread_mutex_unlock(&table->mutex);
-        if (!table->stopped)
-            status = evaluate(context, wanted, asking, error);
+        evaluate_wanted(table, asking); /* all others wait */
         (void)pthread_mutex_lock(&table->mutex);
-        table->stopped = table->stopped || status != RER_OK;
         table->asking = 0;
-        for (int32_t i = 0; i < count; i++)
+        for (int32_t i = 0; i < table->count; i++)
             table->seats[i].asking = false;
         (void)pthread_cond_broadcast(&table->answered);
     }
     (void)pthread_mutex_unlock(&table->mutex);
-    return status;
 }
 
 /* A failed line search is no failure: often rounding allows no better place. */
@@ -130,50 +152,66 @@ static rer_status judge_outcome(const seat *own, rer_error *error)
     return RER_OK;
 }
 
-static int32_t start_seats(lockstep *table, rer_problem *problems, int32_t count)
+static int32_t start_threads(lockstep *table)
 {
     int32_t started = 0;
     (void)pthread_mutex_lock(&table->mutex);
-    for (; started < count; started++) {
-        seat *next = &table->seats[started];
-        *next = (seat){.table = table, .problem = &problems[started]};
-        if (!rer_thread_start(&next->thread, run_seat, next))
+    for (; started < table->count; started++)
+        if (!rer_thread_start(&table->seats[started].thread, run_seat, &table->seats[started]))
             break;
-    }
     table->running = started;
-    table->stopped = started < count;
+    table->stopped = started < table->count;
     (void)pthread_mutex_unlock(&table->mutex);
     return started;
+}
+
+static rer_status descend_together(lockstep *table, rer_error *error)
+{
+    (void)pthread_mutex_init(&table->mutex, NULL);
+    (void)pthread_cond_init(&table->asked, NULL);
+    (void)pthread_cond_init(&table->answered, NULL);
+    int32_t started = start_threads(table);
+    rer_status status = RER_OK;
+    if (started < table->count)
+        status = rer_fail(error, RER_SYSTEM, "no thread can be started");
+    answer(table);
+    for (int32_t i = 0; i < started; i++)
+        (void)pthread_join(table->seats[i].thread, NULL);
+    (void)pthread_cond_destroy(&table->asked);
+    (void)pthread_cond_destroy(&table->answered);
+    (void)pthread_mutex_destroy(&table->mutex);
+    return status;
+}
+
+static rer_status descend_all(lockstep *table, rer_error *error)
+{
+    rer_status status = RER_OK;
+    if (table->count == 1)
+        descend(&table->seats[0]);
+    else
+        status = descend_together(table, error);
+    RER_THEN(status, table->status);
+    for (int32_t i = 0; status == RER_OK && i < table->count; i++)
+        status = judge_outcome(&table->seats[i], error);
+    return status;
 }
 
 rer_status rer_minimize(rer_problem *problems, int32_t count, int32_t iterations, rer_evaluate *evaluate, void *context,
                         rer_error *error)
 {
-    lockstep table = {.iterations = iterations};
-    rer_problem **wanted = NULL;
-    rer_status status = rer_allocate(&table.seats, count, sizeof *table.seats, "problems", error);
-    RER_THEN(status, rer_allocate(&wanted, count, sizeof(rer_problem *), "problems", error));
-    for (int32_t i = 0; status == RER_OK && i < count; i++)
+    lockstep table = {
+        .iterations = iterations, .count = count, .evaluate = evaluate, .context = context, .error = error};
+    rer_room rooms[] = {RER_ROOM(table.seats, count), RER_ROOM(table.wanted, count)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "problems", error));
+    rer_status status = RER_OK;
+    for (int32_t i = 0; status == RER_OK && i < count; i++) {
+        table.seats[i] = (seat){.table = &table, .problem = &problems[i]};
+        table.wanted[i] = &problems[i];
         if (problems[i].n > INT32_MAX - 16)
             status = rer_fail(error, RER_BAD_INPUT, "%lld variables are too many for libLBFGS; at most %d are",
                               (long long)problems[i].n, INT32_MAX - 16);
-    if (status == RER_OK) {
-        (void)pthread_mutex_init(&table.mutex, NULL);
-        (void)pthread_cond_init(&table.asked, NULL);
-        (void)pthread_cond_init(&table.answered, NULL);
-        int32_t started = start_seats(&table, problems, count);
-        if (started < count)
-            status = rer_fail(error, RER_SYSTEM, "no thread can be started");
-        rer_status answered = answer(&table, started, wanted, evaluate, context, error);
-        status = status == RER_OK ? answered : status;
-        for (int32_t i = 0; i < started; i++) {
-            (void)pthread_join(table.seats[i].thread, NULL);
-            RER_THEN(status, judge_outcome(&table.seats[i], error));
-        }
-        (void)pthread_cond_destroy(&table.asked);
-        (void)pthread_cond_destroy(&table.answered);
-        (void)pthread_mutex_destroy(&table.mutex);
     }
-    RER_FREE_ALL(table.seats, wanted);
+    RER_THEN(status, descend_all(&table, error));
+    RER_FREE_ALL(table.seats, table.wanted);
     return status;
 }

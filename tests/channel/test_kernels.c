@@ -11,40 +11,6 @@
 
 #include <cmocka.h>
 
-static double log_q(const plain_row *row)
-{
-    return log(plain(row).q);
-}
-
-static rer_channel_row kernel_row(const plain_row *row, const float *rates)
-{
-    return (rer_channel_row){.rates = rates,
-                             .uniform = row->rate[row->code == 0 ? 1 : 0],
-                             .right = row->rate[row->code],
-                             .sharpness = row->lambda,
-                             .blur = row->blur,
-                             .likeness = row->likeness,
-                             .code = row->code};
-}
-
-static void to_floats(float *out, const double *in, int32_t n)
-{
-    for (int32_t k = 0; k < n; k++)
-        out[k] = (float)in[k];
-}
-
-/* Central difference of log q; *at is moved and put back. */
-static double difference(plain_row *row, double *at, double step)
-{
-    double middle = *at;
-    *at = middle + step;
-    double above = log_q(row);
-    *at = middle - step;
-    double below = log_q(row);
-    *at = middle;
-    return (above - below) / (2 * step);
-}
-
 /* Scale: what the numbers were summed from; floats hold 1e-7 of that. */
 static void assert_close(const char *what, const char *kernels, int32_t n, double got, double want, double scale)
 {
@@ -52,55 +18,7 @@ static void assert_close(const char *what, const char *kernels, int32_t n, doubl
         fail_msg("%s (%s, %d classes): %.9g instead of %.9g", what, kernels, (int)n, got, want);
 }
 
-static void check_gradient(plain_row *row, const rer_kernels *kernels, bool with_rates)
-{
-    float z[MOST], room[MOST], rates[MOST];
-    rer_channel_slope slope;
-    int32_t n = row->n;
-    to_floats(z, row->z, n);
-    to_floats(rates, row->rate, n);
-    rates[row->code] = -7; /* the label's own rate is not read from there */
-    rer_channel_row as_row = kernel_row(row, with_rates ? rates : NULL);
-    double value = kernels->channel->gradient(&slope, z, room, &as_row, n);
-    assert_close("log q", kernels->name, n, value, log_q(row), .1);
-    for (int32_t k = 0; k < n; k++)
-        assert_close("slope of a score", kernels->name, n, (double)z[k], difference(row, &row->z[k], 1e-4), .2);
-    /* Shares are moved by little: q may be as small as they are. */
-    assert_close("slope of lambda", kernels->name, n, slope.sharpness, difference(row, &row->lambda, 1e-5), 1);
-    assert_close("slope of e", kernels->name, n, slope.blur, difference(row, &row->blur, 1e-6), 1);
-    assert_close("slope of v", kernels->name, n, slope.likeness, difference(row, &row->likeness, 1e-6), 1);
-}
-
-static void test_gradient(void **state)
-{
-    (void)state;
-    for_each_row(check_gradient);
-}
-
-/* P(true class k, clearly seen | label). */
-static void check_flows(plain_row *row, const rer_kernels *kernels, bool with_rates)
-{
-    float z[MOST], room[MOST], rates[MOST];
-    to_floats(z, row->z, row->n);
-    to_floats(rates, row->rate, row->n);
-    rates[row->code] = -7;
-    rer_channel_row as_row = kernel_row(row, with_rates ? rates : NULL);
-    plain_parts parts = plain(row);
-    double value = kernels->channel->flows(z, room, &as_row, row->n);
-    assert_close("log q", kernels->name, row->n, value, log(parts.q), .1);
-    for (int32_t k = 0; k < row->n; k++) {
-        double want = (1 - row->blur) * (1 - row->likeness) * parts.p[k] * row->rate[k] / parts.q;
-        assert_close("share of a class", kernels->name, row->n, (double)z[k], want, .01);
-    }
-}
-
-static void test_flows(void **state)
-{
-    (void)state;
-    for_each_row(check_flows);
-}
-
-/* The kernels alone: sums and odds of a row, with a class that is not there. */
+/* Sums and odds of a row, with a class that is not there. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -205,8 +123,6 @@ static void test_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradient),
-        cmocka_unit_test(test_flows),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_products),
     };

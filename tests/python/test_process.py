@@ -110,7 +110,7 @@ def test_progress_and_what_it_raises():
 
 
 def test_bar(capfd, monkeypatch):
-    X, y = clusters(n=4000, d=32)
+    X, y = clusters(n=30000, d=64)  # long enough for a second report
     rer.analyze(X, y, n_jobs=1, progress=True)
     assert "%|" in capfd.readouterr().err  # tqdm's
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)

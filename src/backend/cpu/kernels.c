@@ -22,6 +22,9 @@ extern const rer_network_kernels NETWORK_TABLE_NAME(RER_ISA);
 #define CHANNEL_TABLE_NAME_OF(isa) rer_channel_kernels_##isa
 #define CHANNEL_TABLE_NAME(isa) CHANNEL_TABLE_NAME_OF(isa)
 extern const rer_channel_kernels CHANNEL_TABLE_NAME(RER_ISA);
+#define ROWS_TABLE_NAME_OF(isa) rer_rows_kernels_##isa
+#define ROWS_TABLE_NAME(isa) ROWS_TABLE_NAME_OF(isa)
+extern const rer_rows_kernels ROWS_TABLE_NAME(RER_ISA);
 #define COARSE_TABLE_NAME_OF(isa) rer_coarse_kernels_##isa
 #define COARSE_TABLE_NAME(isa) COARSE_TABLE_NAME_OF(isa)
 extern const rer_coarse_kernels COARSE_TABLE_NAME(RER_ISA);
@@ -368,6 +371,7 @@ const rer_kernels TABLE_NAME(RER_ISA) = {
     .softmax = softmax,
     .network = &NETWORK_TABLE_NAME(RER_ISA),
     .channel = &CHANNEL_TABLE_NAME(RER_ISA),
+    .rows = &ROWS_TABLE_NAME(RER_ISA),
     .coarse = &COARSE_TABLE_NAME(RER_ISA),
     .words = &WORD_TABLE_NAME(RER_ISA),
 };

@@ -1,5 +1,5 @@
-/* Rows of a noise channel (channel/channel.h), compiled once for each instruction set like kernels.c.
- * The letters are those of channel/channel.c. */
+/* A row of a noise channel (channel/channel.h) as its classes come in, and products of rows; compiled once for each
+ * instruction set like kernels.c. The letters are those of channel/channel.c. */
 #include "backend/backend.h"
 #include "backend/cpu/exp.h"
 #include "backend/cpu/search.h"
@@ -76,128 +76,6 @@ static double odds(const float *restrict e, double total, int32_t best, int64_t 
     return sum - counted;
 }
 
-/* What the gradient and the flows of a row share; e = exp(z - top), f = exp(lambda (z - top)), in place of z and room. */
-typedef struct row_parts {
-    int32_t best;
-    double Z, F;     /* sums of e and f */
-    double rest;     /* Z - e_best */
-    double S;        /* sum_k p_k A_k */
-    double tilt;     /* sum_k b_k (z_k - top) */
-    double G, H;     /* sums over k != c of p_k / (1 - p_k) and p_k / (1 - p_k)^2 */
-    double p, b, l;  /* of the label */
-    double q;        /* probability of the label */
-    float own_below; /* z_c - top */
-} row_parts;
-
-static double rate_of(const rer_channel_row *row, int64_t k)
-{
-    if (k == row->code)
-        return row->right;
-    return row->rates != NULL ? (double)row->rates[k] : row->uniform;
-}
-
-static row_parts take_apart(float *restrict z, float *restrict f, const rer_channel_row *row, int64_t n)
-{
-    row_parts parts = {0};
-    float top = find_top(z, n, &parts.best), lambda = (float)row->sharpness;
-    double Z = 0, F = 0, tilt = 0, S = 0, G = 0, H = 0, rest = 0;
-    parts.own_below = z[row->code] - top;
-#pragma omp simd reduction(+ : Z, F, tilt)
-    for (int64_t k = 0; k < n; k++) {
-        float below = z[k] - top;
-        below = below > DEEPEST ? below : DEEPEST;
-        z[k] = exp_of_negative(below);
-        f[k] = exp_of_negative(lambda * below);
-        Z += (double)z[k];
-        F += (double)f[k];
-        tilt += (double)(f[k] * below);
-    }
-    float largest = z[parts.best], own = z[row->code];
-    z[parts.best] = 0; /* where it has nearly everything, the rest counts */
-#pragma omp simd reduction(+ : rest)
-    for (int64_t k = 0; k < n; k++)
-        rest += (double)z[k];
-    z[parts.best] = largest;
-    if (row->rates != NULL) {
-#pragma omp simd reduction(+ : S)
-        for (int64_t k = 0; k < n; k++)
-            S += (double)(row->rates[k] * z[k]);
-        S -= (double)(row->rates[row->code] * z[row->code]);
-    } else {
-        S = row->uniform * (Z - (double)z[row->code]);
-    }
-    S += row->right * (double)z[row->code];
-    /* Without the label's class; but for the best one no p_k is above 1/2. */
-    float all = (float)Z, half = .5f * all;
-    z[row->code] = 0;
-#pragma omp simd reduction(+ : G, H)
-    for (int64_t k = 0; k < n; k++) {
-        float e = z[k] <= half ? z[k] : 0, odds_of = e / (all - e);
-        G += (double)odds_of;
-        H += (double)(odds_of * all / (all - e));
-    }
-    if (z[parts.best] > half) {
-        double left = rest > 1e-30 ? rest : 1e-30;
-        G += (double)largest / left;
-        H += (double)largest / left * (Z / left);
-    }
-    z[row->code] = own;
-    parts.G = G;
-    parts.H = H;
-    parts.Z = Z;
-    parts.F = F;
-    parts.rest = rest;
-    parts.S = S / Z;
-    parts.tilt = tilt / F;
-    parts.p = (double)own / Z;
-    parts.b = (double)f[row->code] / F;
-    parts.l = parts.p * parts.G;
-    double q = (1 - row->blur) * ((1 - row->likeness) * parts.S + row->likeness * parts.l) + row->blur * parts.b;
-    parts.q = q > 1e-300 ? q : 1e-300;
-    return parts;
-}
-
-static double gradient(rer_channel_slope *slope, float *restrict z, float *restrict room, const rer_channel_row *row,
-                       int64_t n)
-{
-    row_parts at = take_apart(z, room, row, n);
-    double clear = (1 - row->blur) * (1 - row->likeness) / at.q, alike = (1 - row->blur) * row->likeness / at.q;
-    double seen = row->blur * at.b / at.q, lambda = row->sharpness;
-    float to_p = (float)(1 / at.Z), to_b = (float)(lambda * seen / at.F), all = (float)at.Z;
-    float c1 = (float)clear, S = (float)at.S, c3 = (float)alike, own = (float)at.p, drag = (float)(at.l + at.p * at.H);
-    float uniform = (float)row->uniform;
-    const float *rates = row->rates;
-#pragma omp simd
-    for (int64_t k = 0; k < n; k++) {
-        float e = z[k], p = e * to_p, without = all - (e < .75f * all ? e : 0), h = e * all / (without * without);
-        float rate = rates != NULL ? rates[k] : uniform;
-        z[k] = c1 * p * (rate - S) - to_b * room[k] + c3 * (own * h - p * drag);
-    }
-    double p = at.p;
-    z[row->code] =
-        (float)(clear * p * (row->right - at.S) + lambda * seen * (1 - at.b) + alike * (at.l - p * (at.l + p * at.H)));
-    z[at.best] = 0; /* all slopes of a row sum to 0: the one that would cancel is what is left */
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t k = 0; k < n; k++)
-        sum += (double)z[k];
-    z[at.best] = (float)-sum;
-    slope->sharpness = seen * ((double)at.own_below - at.tilt);
-    slope->blur = (at.b - (1 - row->likeness) * at.S - row->likeness * at.l) / at.q;
-    slope->likeness = (1 - row->blur) * (at.l - at.S) / at.q;
-    slope->uniform = n > 1 ? clear * ((1 - p) / (double)(n - 1) - p) : 0;
-    return log(at.q);
-}
-
-static double flows(float *restrict z, float *restrict room, const rer_channel_row *row, int64_t n)
-{
-    row_parts at = take_apart(z, room, row, n);
-    double clear = (1 - row->blur) * (1 - row->likeness) / at.q / at.Z;
-    for (int64_t k = 0; k < n; k++)
-        z[k] = (float)(clear * rate_of(row, k) * (double)z[k]);
-    return log(at.q);
-}
-
 /* Vectors of the instruction set, and how many columns' sums fit its registers beside four rows. */
 #if defined(__AVX512F__)
 #define WIDE 16
@@ -271,8 +149,6 @@ const rer_channel_kernels TABLE_NAME(RER_ISA) = {
     .scores = scores,
     .sums = sums,
     .odds = odds,
-    .gradient = gradient,
-    .flows = flows,
     .products = products,
     .row_products = row_products,
 };

@@ -87,15 +87,18 @@ static float level(const float *most, int64_t n, int rank)
     return found;
 }
 
+/* Places go to the front of a vector, and the next ones over what is left behind them: no branch to foresee. */
 static int64_t between(int32_t *restrict at, const float *restrict most, float from, float below, int64_t n)
 {
+    __m512 least = _mm512_set1_ps(from), bar = _mm512_set1_ps(below);
+    __m512i place = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     int64_t count = 0;
     for (int64_t k = 0; k < n; k += RER_COARSE_ROWS) {
         __m512 value = _mm512_loadu_ps(most + k);
-        uint32_t bits = _mm512_cmp_ps_mask(value, _mm512_set1_ps(from), _CMP_GE_OQ);
-        bits &= _mm512_cmp_ps_mask(value, _mm512_set1_ps(below), _CMP_LT_OQ);
-        for (; bits != 0; bits &= bits - 1)
-            at[count++] = (int32_t)k + __builtin_ctz(bits);
+        __mmask16 bits = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(value, least, _CMP_GE_OQ), value, bar, _CMP_LT_OQ);
+        _mm512_storeu_si512(at + count, _mm512_maskz_compress_epi32(bits, place));
+        count += __builtin_popcount(bits);
+        place = _mm512_add_epi32(place, _mm512_set1_epi32(RER_COARSE_ROWS));
     }
     return count;
 }

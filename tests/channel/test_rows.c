@@ -1,0 +1,226 @@
+/* Rows of a noise channel side by side, for every instruction set: their likelihood and its slopes against differences
+ * of the formulas written out plainly in double, their flows against the formulas. */
+#include "made_data.h"
+#include "plain_channel.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define ROWS 37 /* more than two vectors of them */
+#define KINDS 2
+
+/* Rows as the kernels get them, and their channel in double. */
+typedef struct made_rows {
+    int32_t n;
+    int64_t count;
+    int absent; /* class without rows, -1: none */
+    bool with_rates;
+    float value[KINDS][ROWS * MOST], right[MOST], rates[MOST * MOST];
+    int32_t code[ROWS];
+    double bias[MOST], weight[KINDS], lambda, blur, likeness;
+    double uniform; /* u; u / (n - 1) goes to each other class */
+} made_rows;
+
+static made_rows draw_rows(int32_t n, double spread, bool with_rates, int draw, uint64_t *seed)
+{
+    made_rows rows = {.n = n,
+                      .count = draw % 4 == 0 ? 1 : 1 + (int64_t)(ROWS * made_uniform(seed)),
+                      .absent = draw % 5 == 0 && n > 3 ? n / 2 : -1,
+                      .with_rates = with_rates,
+                      .weight = {.5 + made_uniform(seed), .25},
+                      .lambda = .02 + .48 * made_uniform(seed),
+                      .blur = draw % 7 == 6 ? 0 : .01 + .3 * made_uniform(seed),
+                      .likeness = draw % 7 > 4 ? 0 : .01 + .3 * made_uniform(seed),
+                      .uniform = .05};
+    for (int32_t k = 0; k < n; k++) {
+        rows.bias[k] = k != rows.absent ? (double)(float)made_normal(seed) : -INFINITY;
+        rows.right[k] = (float)(with_rates ? .6 + .3 * made_uniform(seed) : 1 - rows.uniform);
+        for (int32_t c = 0; c < n; c++)
+            rows.rates[c * n + k] =
+                (float)(rows.uniform / (n - 1) + .3 * made_uniform(seed) * (made_uniform(seed) < .3));
+        rows.rates[k * n + k] = -7; /* a label's own rate is not read from there */
+    }
+    for (int j = 0; j < KINDS; j++)
+        for (int64_t i = 0; i < rows.count * n; i++)
+            rows.value[j][i] = (float)(5 + spread * made_normal(seed));
+    for (int64_t i = 0; i < rows.count; i++)
+        do
+            rows.code[i] = (int32_t)(n * made_uniform(seed));
+        while (rows.code[i] == rows.absent);
+    return rows;
+}
+
+static plain_row row_of(const made_rows *rows, int64_t i)
+{
+    int32_t n = rows->n, c = rows->code[i];
+    plain_row row = {.n = n, .code = c, .lambda = rows->lambda, .blur = rows->blur, .likeness = rows->likeness};
+    for (int32_t k = 0; k < n; k++) {
+        row.z[k] = rows->bias[k];
+        for (int j = 0; j < KINDS; j++)
+            row.z[k] -= rows->weight[j] * (double)rows->value[j][i * n + k];
+        row.rate[k] = rows->with_rates ? (double)rows->rates[c * n + k] : rows->uniform / (n - 1);
+    }
+    row.rate[c] = rows->with_rates ? (double)rows->right[c] : 1 - rows->uniform;
+    return row;
+}
+
+static double log_q(const made_rows *rows)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < rows->count; i++) {
+        plain_row row = row_of(rows, i);
+        sum += log(plain(&row).q);
+    }
+    return sum;
+}
+
+/* Central difference of log q; *at is moved and put back. */
+static double difference(const made_rows *rows, double *at, double step)
+{
+    double middle = *at;
+    *at = middle + step;
+    double above = log_q(rows);
+    *at = middle - step;
+    double below = log_q(rows);
+    *at = middle;
+    return (above - below) / (2 * step);
+}
+
+static void assert_close(const char *what, const char *kernels, const made_rows *rows, double got, double want,
+                         double scale)
+{
+    if (!(fabs(got - want) <= 2e-5 * (scale * (double)rows->count + fabs(want))))
+        fail_msg("%s (%s, %d rows of %d classes): %.9g instead of %.9g", what, kernels, (int)rows->count, (int)rows->n,
+                 got, want);
+}
+
+static rer_channel_rows for_kernels(const made_rows *rows, float *bias)
+{
+    rer_channel_rows out = {.count = rows->count,
+                            .n = rows->n,
+                            .kinds = KINDS,
+                            .bias = bias,
+                            .code = rows->code,
+                            .right = rows->right,
+                            .rates = rows->with_rates ? rows->rates : NULL,
+                            .uniform = rows->uniform / (rows->n - 1),
+                            .sharpness = rows->lambda,
+                            .blur = rows->blur,
+                            .likeness = rows->likeness};
+    for (int32_t k = 0; k < rows->n; k++)
+        bias[k] = (float)rows->bias[k];
+    for (int j = 0; j < KINDS; j++) {
+        out.value[j] = rows->value[j];
+        out.weight[j] = (float)rows->weight[j];
+    }
+    return out;
+}
+
+static void *make_room(const rer_kernels *kernels, const rer_channel_rows *rows)
+{
+    int64_t bytes = kernels->rows->room(rows);
+    void *room = aligned_alloc(64, (size_t)((bytes + 63) & ~(int64_t)63));
+    assert_non_null(room);
+    memset(room, 0xff, (size_t)bytes); /* what is there is not used */
+    return room;
+}
+
+static void for_each_rows(void (*check)(made_rows *rows, const rer_kernels *kernels))
+{
+    const rer_kernels *list[MOST_KERNELS];
+    static made_rows rows;
+    int count = list_kernels(list);
+    uint64_t seed = 1;
+    for (int table = 0; table < count; table++)
+        for (int size = 0; size < SIZES; size++)
+            for (int draw = 0; draw < DRAWS / 2; draw++) {
+                static const double spreads[] = {.5, 3, 8}; /* at most 69 nats: beyond it little is left of likeness */
+                rows = draw_rows(sizes[size], spreads[draw % 3], draw % 2 == 0, draw, &seed);
+                check(&rows, list[table]);
+            }
+}
+
+static void check_slopes(made_rows *rows, const rer_kernels *kernels)
+{
+    float bias[MOST], of_bias[MOST];
+    const char *name = kernels->name;
+    rer_channel_rows in = for_kernels(rows, bias);
+    rer_channel_slopes slopes = {.value = 3, .bias = of_bias};
+    for (int32_t k = 0; k < rows->n; k++)
+        of_bias[k] = 1;
+    void *room = make_room(kernels, &in);
+    kernels->rows->slopes(&slopes, &in, room); /* adds to what is there */
+    free(room);
+    assert_close("log q", name, rows, slopes.value - 3, log_q(rows), .1);
+    for (int32_t k = 0; k < rows->n; k++)
+        if (k == rows->absent)
+            assert_true(of_bias[k] == 1);
+        else
+            assert_close("slope of a bias", name, rows, (double)of_bias[k] - 1, difference(rows, &rows->bias[k], 1e-4),
+                         .2);
+    for (int j = 0; j < KINDS; j++) /* times values of some 5 to 40 */
+        assert_close("slope of a weight", name, rows, slopes.weight[j], difference(rows, &rows->weight[j], 1e-5), 5);
+    /* Shares are moved by little: q may be as small as they are. */
+    assert_close("slope of lambda", name, rows, slopes.sharpness, difference(rows, &rows->lambda, 1e-5), 2);
+    if (rows->blur > 0)
+        assert_close("slope of e", name, rows, slopes.blur, difference(rows, &rows->blur, 1e-6), 1);
+    if (rows->likeness > 0)
+        assert_close("slope of v", name, rows, slopes.likeness, difference(rows, &rows->likeness, 1e-6), 1);
+    if (!rows->with_rates)
+        assert_close("slope of u", name, rows, slopes.uniform, difference(rows, &rows->uniform, 1e-6), 1);
+}
+
+static void test_slopes(void **state)
+{
+    (void)state;
+    for_each_rows(check_slopes);
+}
+
+/* P(true class k, clearly seen | label), and how much of it is even. */
+static void check_flows(made_rows *rows, const rer_kernels *kernels)
+{
+    static float directed[ROWS * MOST];
+    float bias[MOST], totals[MOST];
+    int32_t n = rows->n;
+    double want_totals[MOST] = {0}, want_even = 0, even = rows->uniform / (n - 1);
+    rer_channel_rows in = for_kernels(rows, bias);
+    rer_channel_flows flows = {.totals = totals, .even = 2, .directed = rows->with_rates ? directed : NULL};
+    for (int32_t k = 0; k < n; k++)
+        totals[k] = 1;
+    void *room = make_room(kernels, &in);
+    kernels->rows->flows(&flows, &in, room);
+    free(room);
+    for (int64_t i = 0; i < rows->count; i++) {
+        plain_row row = row_of(rows, i);
+        plain_parts parts = plain(&row);
+        for (int32_t k = 0; k < n; k++) {
+            double clear = (1 - row.blur) * (1 - row.likeness) * parts.p[k] / parts.q;
+            want_totals[k] += clear * row.rate[k];
+            want_even += k != row.code ? clear * even : 0;
+            if (rows->with_rates)
+                assert_close("directed share", kernels->name, rows, (double)directed[i * n + k],
+                             k != row.code ? clear * (row.rate[k] - even) : 0, .01);
+        }
+    }
+    for (int32_t k = 0; k < n; k++)
+        assert_close("total of a class", kernels->name, rows, (double)totals[k] - 1, want_totals[k], .1);
+    assert_close("even flows", kernels->name, rows, flows.even - 2, want_even, .01);
+}
+
+static void test_flows(void **state)
+{
+    (void)state;
+    for_each_rows(check_flows);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes), cmocka_unit_test(test_flows)};
+    return cmocka_run_group_tests_name("channel.rows", tests, NULL, NULL);
+}
