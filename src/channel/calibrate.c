@@ -16,6 +16,7 @@ rer_channel_sample rer_calibration_sample(const rer_calibration *calibration, co
         .C = C,
         .from = .48,
         .to = .5,
+        .usual = rer_channel_usual_passes(C, true),
     };
 }
 

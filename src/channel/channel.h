@@ -44,7 +44,9 @@ typedef struct rer_channel_sample {
     int32_t C;
     bool whitened;   /* global evidence is in units of the classes' spread */
     bool enough;     /* rows, to ask whether all labels are right */
-    double from, to; /* the fit's part of the whole progress */
+    double from, to; /* the stage's part of the whole progress, */
+    double usual;    /* passes over the rows that its fits may take, */
+    int *passes;     /* and that they have made so far; NULL: there is one fit */
 } rer_channel_sample;
 
 /* The likeliest channel. start NULL: from mistakes that follow likeness, and from labels that go one way;

@@ -77,7 +77,7 @@ int64_t rer_channel_items(const rer_channel_search *fit)
 static double progress_after(const rer_channel_search *fit, int passes)
 {
     const rer_channel_sample *sample = fit->sample;
-    return sample->to - (sample->to - sample->from) * exp(-passes / fit->usual);
+    return sample->to - (sample->to - sample->from) * exp(-passes / fmax(sample->usual, 1));
 }
 
 /* As the pool runs it; a small job here and now, since waking threads would take longer than the work. */

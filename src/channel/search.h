@@ -36,8 +36,7 @@ typedef struct rer_channel_search {
     double *totals;             /* [C] */
     double even;                /* labels wrong in any way */
     int64_t scratch;            /* of the job under way */
-    int *passes;                /* over the rows so far, of all searches of a fit; */
-    double usual;               /* so many may be expected */
+    int *passes;                /* over the rows so far, of all searches of a stage */
 } rer_channel_search;
 
 static inline double rer_logit(double p)

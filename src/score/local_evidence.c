@@ -128,12 +128,19 @@ static void set_typical(float *typical, const weighing *w, float *work)
     }
 }
 
+double rer_local_usual_passes(int32_t C, bool by_rules)
+{
+    double once = rer_channel_usual_passes(C, false);
+    return by_rules ? 2 * once + rer_channel_usual_passes(C, true) : once; /* of eight made sets, 381 to 838 by rules */
+}
+
 rer_status rer_local_weigh(rer_local_worth *worth, rer_near *near, const int64_t *row, bool by_rules,
                            const rer_calibration *calibration, const rer_model *model, const rer_run *run,
                            rer_error *error)
 {
     int64_t sampled = calibration->rows.count;
     weighing w = {.near = near, .row = row, .model = model, .run = run, .sampled = &calibration->rows};
+    int passes = 0;
     float *work = NULL;
     rer_room rooms[] = {RER_ROOM(work, sampled), RER_ROOM(worth->typical, model->C),
                         RER_ROOM(w.local, sampled * model->C)};
@@ -142,6 +149,8 @@ rer_status rer_local_weigh(rer_local_worth *worth, rer_near *near, const int64_t
     w.enough = calibration->enough;
     w.sample.from = .95;
     w.sample.to = .96;
+    w.sample.usual = rer_local_usual_passes(model->C, by_rules);
+    w.sample.passes = &passes;
     rer_status status = by_rules ? fit_channel(&worth->channel, model->channel, &w, error)
                                  : fit_hearing_all(&worth->channel, model->channel, near, &w, error);
     if (by_rules)

@@ -24,4 +24,6 @@ typedef struct rer_local_worth {
 rer_status rer_local_weigh(rer_local_worth *worth, rer_near *near, const int64_t *row, bool by_rules,
                            const rer_calibration *calibration, const rer_model *model, const rer_run *run,
                            rer_error *error);
+/* Passes over the rows that calibrate which that takes, more or less. */
+double rer_local_usual_passes(int32_t C, bool by_rules);
 void rer_local_worth_free(rer_local_worth *worth);

@@ -24,7 +24,7 @@ static const double ends[RER_PACE_STAGES] = {
 
 static double pass_of_row(const rer_run *run)
 {
-    return 3.2e-7 + 3.6e-9 * run->C;
+    return 1.2e-8 + 8.5e-10 * run->C;
 }
 
 /* Weights of a class's network. */
@@ -44,7 +44,7 @@ static double network_of(const rer_run *run)
 static double scoring_of_row(const rer_run *run)
 {
     double D = (double)run->D;
-    return 4e-7 + 2.5e-9 * D + 6.5e-12 * D * D + run->C * (2.5e-9 + 2e-11 * D + 2.4e-11 * network_of(run));
+    return 3.1e-7 + 2.4e-10 * D + 5.2e-12 * D * D + run->C * (1.8e-9 + 3.1e-12 * D + 1.4e-11 * network_of(run));
 }
 
 /* Each place, a row beside a class, needs some exact distances, and of each row of the class a coarse one. */
@@ -53,11 +53,11 @@ void rer_pace_know_look(rer_pace *pace, const rer_run *run, const rer_look_size 
     double N = (double)run->N, D = (double)run->D, a_row = scoring_of_row(run);
     if (pace == NULL || pace->cost[RER_PACE_NEAR_ROWS] <= 0)
         return;
-    pace->cost[RER_PACE_QUESTION] = 1.5 * size->rows * a_row;
+    pace->cost[RER_PACE_QUESTION] = size->rows * (1.3 * a_row + 2e-7);
     pace->cost[RER_PACE_NEAR_ROWS] =
-        size->rows * (5.5e-9 * D * size->classes + (1e-9 + 1.1e-11 * D) * size->compared) + 5e-10 * N * D;
-    pace->cost[RER_PACE_WEIGHING] = size->sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, false);
-    pace->cost[RER_PACE_AGAIN] = size->rows * (a_row + 1e-6);
+        size->rows * ((2.4e-7 + 1.4e-9 * D) * size->classes + (5e-10 + 3.5e-12 * D) * size->compared) + 1.8e-9 * N * D;
+    pace->cost[RER_PACE_WEIGHING] = size->sampled * pass_of_row(run) * size->passes;
+    pace->cost[RER_PACE_AGAIN] = size->rows * (1.3 * a_row + 1.4e-6);
 }
 
 static double cost_of_pairs(const rer_run *run)
@@ -107,9 +107,9 @@ static void set_fit(rer_pace *pace, const rer_run *run)
     double N = (double)run->N, D = (double)run->D, sampled = fmin((double)rer_row_sample_size(run), N);
     double choice = (double)rer_centroid_choice_rows((int64_t)sampled, run);
     double span = (double)(run->columns - run->D); /* of few wide rows, found before */
-    pace->cost[RER_PACE_SUMS] = 4e-8 * D * D + N * (5e-8 + 1.8e-9 * D) + 1e-10 * N * N * span;
-    pace->cost[RER_PACE_SCATTER] = 3e-8 * D * D + N * (1e-7 + 1e-11 * D * D + 3.3e-10 * run->C);
-    pace->cost[RER_PACE_SHRINKAGE] = D * D * (1.5e-7 + 2e-10 * D) + choice * (8e-6 + run->C * (3e-8 + 4.2e-10 * D));
+    pace->cost[RER_PACE_SUMS] = 1.7e-9 * D * D + N * (1.1e-7 + 3.7e-10 * D) + 1e-10 * N * N * span;
+    pace->cost[RER_PACE_SCATTER] = 3e-9 * D * D + N * (6.6e-8 + 4.2e-10 * D + 4.2e-12 * D * D + 1.2e-11 * run->C);
+    pace->cost[RER_PACE_SHRINKAGE] = D * D * (8.1e-8 + 3.9e-11 * D) + choice * (3.7e-6 + run->C * (2e-8 + 1.9e-10 * D));
     if (!run->options->ratios_only) {
         pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
         pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
@@ -159,7 +159,7 @@ rer_pace rer_pace_of_scoring(const rer_run *run, bool writes)
 {
     rer_pace pace = {.part = RER_PACE_SUMS};
     pace.cost[RER_PACE_SCORING] = (double)run->N * scoring_of_row(run);
-    pace.cost[RER_PACE_JUDGING] = 1.5e-7 * (double)run->N;
+    pace.cost[RER_PACE_JUDGING] = 5e-8 * (double)run->N;
     if (writes)
         pace.cost[RER_PACE_WRITING] = cost_of_writing(run);
     return pace;

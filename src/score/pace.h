@@ -12,7 +12,8 @@ double rer_pace_at(rer_pace *pace, double done);
 typedef struct rer_look_size {
     double rows, compared; /* rows, and how many others each is compared with, */
     double classes;        /* of how many classes; */
-    double sampled;        /* rows that calibrate */
+    double sampled;        /* rows that calibrate, */
+    double passes;         /* over which there are so many */
 } rer_look_size;
 
 void rer_pace_know_look(rer_pace *pace, const rer_run *run, const rer_look_size *size);

@@ -107,10 +107,11 @@ rer_look_size rer_look_foreseen(const rer_run *run)
     look_extent extent = extent_of(fmin(N / run->C, WITNESSES), run);
     double most = fmax(least, fmin(N, extent.affordable));
     double sampled = (double)sampled_rows(&extent, rer_min(run->N, rer_row_sample_size(run)));
-    return (rer_look_size){.rows = fmin(N, least * pow(most / least, .4) + sampled),
+    return (rer_look_size){.rows = fmin(N, sqrt(least * most) + sampled),
                            .compared = extent.compared,
                            .classes = extent.others + 1,
-                           .sampled = sampled};
+                           .sampled = sampled,
+                           .passes = rer_local_usual_passes(run->C, false)};
 }
 
 /* look->rows.row [count] ascending. */
@@ -429,6 +430,12 @@ static rer_status score_again(look *l, rer_error *error)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
+/* Some witnesses are doubted because of rules that are known. */
+static bool goes_by_rules(const look *l)
+{
+    return l->doubted != NULL && l->model->channel->counts != NULL && memchr(l->doubted, 1, (size_t)l->run->N) != NULL;
+}
+
 rer_status rer_second_look(rer_result *result, const rer_calibration *calibration, const rer_model *model,
                            const rer_run *run, rer_error *error)
 {
@@ -446,7 +453,8 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
     rer_look_size size = {.rows = (double)l.rows.count,
                           .compared = l.extent.compared,
                           .classes = l.extent.others + 1,
-                          .sampled = (double)l.calibration.rows.count};
+                          .sampled = (double)l.calibration.rows.count,
+                          .passes = rer_local_usual_passes(model->C, goes_by_rules(&l))};
     rer_pace_know_look(run->pace, run, &size);
     if (status == RER_OK)
         status = set_center(&l, calibration, error);
@@ -463,9 +471,8 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
         status = rer_near_search(&l.near, &witnesses, run, error);
     free(l.near.x);
     l.near.x = NULL;
-    bool by_rules = l.doubted != NULL && model->channel->counts != NULL && memchr(l.doubted, 1, (size_t)run->N) != NULL;
     if (status == RER_OK)
-        status = rer_local_weigh(&l.worth, &l.near, l.rows.row, by_rules, &l.calibration, model, run, error);
+        status = rer_local_weigh(&l.worth, &l.near, l.rows.row, goes_by_rules(&l), &l.calibration, model, run, error);
     if (status == RER_OK)
         status = score_again(&l, error);
     rer_row_sample_free(&l.rows);
