@@ -8,7 +8,7 @@
  *   5. where there are enough labels to ask: how likely it is that all are right, by how well overlap alone explains
  *      them. Without it the priors, which expect some mistakes, would call labels wrong that overlap explains as well.
  *      (bench/drawn.py --sets 200 --seed 1000: of 60 sets without a wrong label "at least" is too many in 11, in 22
- *      without it; 170 of all ranges contain the number of wrong labels, 159 without it.)
+ *      without it; 171 of all ranges contain the number of wrong labels, 159 without it.)
  *
  * Priors are worth one label of each kind, and one unit of beta for each class:
  *   beta_k ~ N(0, 1);  e ~ Beta(1, 6), v ~ Beta(1, 10);  2 lambda ~ Beta(1, 1), the most likely logit of each. One label
@@ -26,9 +26,9 @@
  *   flagged, with it all; in 20 Newsgroups 165 are expected, 170 without);
  *   log t ~ Cauchy(log 1/2, 1/2) of whitened squared errors without local evidence: what they are worth where classes are
  *   Gaussian, far off where the labels say so. (Of nine real sets t is .05 to .26, and it moves little: 2 % fewer wrong
- *   labels expected in Fashion-MNIST without. With N(0, 1) in its place labels unrelated to the evidence would be explained by 9 nats
- *   better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which pulls
- *   that one's mean and spread along, the labels are as likely at t = .01: "overlap" that no row lies in.)
+ *   labels expected in Fashion-MNIST without. With N(0, 1) in its place labels unrelated to the evidence would be explained
+ *   by 9 nats better as nearly all wrong. Where classes lie very far apart and a tenth of one was given to another, which
+ *   pulls that one's mean and spread along, the labels are as likely at t = .01: "overlap" that no row lies in.)
  * With a tenth of a label instead of one, e vanishes where few rows are sampled (Fashion-MNIST, 1,000: 270 wrong labels
  * expected instead of 870; a judge counts 1,580).
  * A clear label is as likely right as any one other class is true: v <= 1/2, and u and flows within what it leaves
