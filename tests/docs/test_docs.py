@@ -75,7 +75,7 @@ class Demo(unittest.TestCase):
 
     def near(self, shown, printed):
         (a, last), (b, _) = shown, printed
-        return abs(a - b) <= max(.02 * max(a, b), 1.001 * last * (a > 20 or last < 1))
+        return abs(a - b) <= max(.025 * max(a, b), 1.001 * last * (a > 20 or last < 1))
 
     def test_every_line_is_printed(self):
         self.assertGreater(len(self.shown), 8)
