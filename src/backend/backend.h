@@ -92,9 +92,10 @@ typedef struct rer_channel_rows {
 
 /* Sums over rows of log q and of its slopes, d log q / d each of these. */
 typedef struct rer_channel_slopes {
-    double value, weight[RER_CHANNEL_KINDS], sharpness, blur, likeness;
-    double uniform; /* where there are no rates */
-    float *bias;    /* [n] */
+    double value, weight[RER_CHANNEL_KINDS], sharpness, blur;
+    double likeness; /* where a float of it is not 0 */
+    double uniform;  /* where there are no rates */
+    float *bias;     /* [n] */
 } rer_channel_slopes;
 
 /* Sums over rows of P(true class k, clearly seen | label). */

@@ -43,9 +43,9 @@
 #define ROUNDS 12
 #define MOST_RIGHT .999 /* P(all are right): priors alone say no more */
 #define STEPS 15        /* of L-BFGS, each round; */
-/* Where there are no flows, all of them at once. (20 Newsgroups, six times with 1e-6 of noise in its features: 86.0 to 87.5
- * wrong labels expected; with 50 steps, a twentieth of the time less, 88.4 to 91.9; with 200 85.8 to 87.2.) */
-#define STEPS_ALONE 80
+/* Where there are no flows, all of them at once, more than it takes. (20 Newsgroups, 14 times with 1e-6 of noise in its
+ * features: 85.6 to 87.0 wrong labels expected, with 120 the same bits; with 80, no quicker, 84.8 to 89.0.) */
+#define STEPS_ALONE 200
 #define SETTLED 1e-5 /* nats a row that a round must gain */
 #define SOFT .1  /* of the usual t (40 sets of AgainstScipy.test_steps_that_lead_far_beyond: 2 end amiss, 4 without) */
 #define SAME .01 /* nats of all labels: what roundoff decides between ends that are one */
@@ -150,8 +150,8 @@ static rer_status set_edges(rer_channel *channel, const rer_channel_sample *samp
     return status;
 }
 
-/* Of 33 made sets (tests/score/test_pace.c) those of 2 to 300 classes took 84 to 613 anew, in the median 270, of 1,000
- * classes 99 to 200, and of more 31 and 33; from a channel that knew less 9 to 168, in the median 85, and 21 and 23. */
+/* Of 33 made sets (tests/score/test_pace.c) those of 2 to 300 classes took 84 to 791 anew, in the median 267, of 1,000
+ * classes 99 to 204, and of more 35 and 30; from a channel that knew less 9 to 164, in the median 88, and 18 and 21. */
 double rer_channel_usual_passes(int32_t C, bool anew)
 {
     return anew ? fmax(32, 270 * fmin(1, 600. / C)) : fmax(22, 85 * fmin(1, 900. / C));

@@ -212,8 +212,8 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
 }
 
 /* Where t and lambda bend the slope fast a step of L-BFGS may lead far beyond, and none that is tried instead leads down;
- * anew, with nothing remembered, one does. (Of 800 drawn labels of 100
- * classes, 30 % of them moved, 78 % would be called wrong, 640 nats above the end that is found so: 33 %.) */
+ * anew, with nothing remembered, one does. (Of 800 drawn labels of 100 classes, 30 % of them moved, 78 % would be called
+ * wrong, 640 nats above the end that is found so: 33 %.) */
 rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *error)
 {
     rer_problem problem = {.n = rer_channel_variables(fit), .x = fit->x, .value = INFINITY};

@@ -298,29 +298,39 @@ static void find_odds(batch *at, int32_t n)
     put(at->e, at->code, where(other, at->own));
 }
 
+/* Labels may be wrong by likeness: not where v is nothing to a float. */
+static bool with_odds(const rer_channel_rows *rows)
+{
+    return (float)rows->likeness > 0;
+}
+
 /* Everything about the rows of a batch that slopes and flows share; e and f are 0 at the best class. */
 static void take_apart(batch *at, const rer_channel_rows *rows)
 {
-    float e = (float)rows->blur, v = (float)rows->likeness;
+    double e = rows->blur, v = rows->likeness;
     wide zero = {0};
     find_scores(at, rows);
     find_sums(at, rows);
     at->pG = at->pH = zero;
-    if (v > 0)
+    if (with_odds(rows))
         find_odds(at, rows->n);
-    at->q = larger((1 - e) * ((1 - v) * at->S + v * at->pG) + e * at->b, all_of(LEAST));
+    at->q = (float)((1 - e) * (1 - v)) * at->S + (float)((1 - e) * v) * at->pG + (float)e * at->b;
+    at->q = larger(at->q, all_of(LEAST));
 }
 
 /* ---- slopes ------------------------------------------------------------------------------- */
 
-/* Sum of log q, four rows at a time. */
-static double add_logs(const batch *at)
+/* Sum of log q, four rows at a time. e and v are those of all rows: rounded to floats, they would be off in the same
+ * direction in each, and the sum would jump as they move. */
+static double add_logs(const batch *at, const rer_channel_rows *rows)
 {
-    double sum = 0;
+    double sum = 0, e = rows->blur, v = rows->likeness;
     for (int l = 0; l < LANES; l += 4) {
         double product = 1;
-        for (int i = l; i < l + 4; i++)
-            product *= i < at->count ? (double)at->q[i] : 1;
+        for (int i = l; i < l + 4 && i < at->count; i++) {
+            double clear = (1 - v) * (double)at->S[i] + v * (double)at->pG[i];
+            product *= fmax((1 - e) * clear + e * (double)at->b[i], (double)LEAST);
+        }
         sum += log(product);
     }
     return sum;
@@ -331,7 +341,7 @@ static void add_score_slopes(rer_channel_slopes *sums, batch *at, const rer_chan
                              wide seen)
 {
     int32_t n = rows->n;
-    bool with_odds = rows->likeness > 0;
+    bool odds = with_odds(rows);
     float lambda = (float)rows->sharpness;
     wide by_rate = clear / at->Z, by_e = by_rate * at->S + alike * (at->pG + at->pH) / at->Z, by_h = alike * at->p,
          by_f = lambda * seen / at->F, uniform = all_of((float)rows->uniform), all = {0},
@@ -341,15 +351,22 @@ static void add_score_slopes(rer_channel_slopes *sums, batch *at, const rer_chan
         at_own += by_rate * (at->right - uniform) * at->own;
     for (int l = 0; l < LANES; l++)
         at_own[l] = at->code[l] != at->best[l] ? at_own[l] : 0;
-    for (int32_t k = 0; k < n; k++) {
-        wide rate = at->rate != NULL ? at->rate[k] : uniform;
-        wide slope = at->e[k] * (by_rate * rate - by_e) - by_f * at->f[k];
-        if (with_odds)
-            slope += by_h * at->h[k];
-        all += slope;
-        at->sum[k] += slope;
+    for (int32_t first = 0; first < n; first += TERMS) {
+        int32_t end = n - first < TERMS ? n : first + TERMS;
+        wide some = {0}, weights[RER_CHANNEL_KINDS] = {{0}};
+        for (int32_t k = first; k < end; k++) {
+            wide rate = at->rate != NULL ? at->rate[k] : uniform;
+            wide slope = at->e[k] * (by_rate * rate - by_e) - by_f * at->f[k];
+            if (odds)
+                slope += by_h * at->h[k];
+            some += slope;
+            at->sum[k] += slope;
+            for (int j = 0; j < rows->kinds; j++)
+                weights[j] += at->value[j][k] * slope;
+        }
+        all += some;
         for (int j = 0; j < rows->kinds; j++)
-            weight[j] += at->value[j][k] * slope;
+            weight[j] += weights[j];
     }
     all += at_own;
     put(at->sum, at->code, of_class(at->sum, at->code) + at_own);
@@ -363,17 +380,18 @@ static void add_score_slopes(rer_channel_slopes *sums, batch *at, const rer_chan
 static void slopes(rer_channel_slopes *sums, const rer_channel_rows *rows, void *room)
 {
     batch at;
-    float e = (float)rows->blur, v = (float)rows->likeness;
+    double e = rows->blur, v = rows->likeness;
+    float by_clear = (float)((1 - e) * (1 - v)), by_alike = (float)((1 - e) * v);
     begin(&at, rows, room);
     for (int64_t i = 0; i < rows->count; i += LANES) {
         load(&at, rows, i);
         take_apart(&at, rows);
-        wide inverse = at.live / at.q, clear = (1 - e) * (1 - v) * inverse, seen = e * at.b * inverse;
-        add_score_slopes(sums, &at, rows, clear, (1 - e) * v * inverse, seen);
-        sums->value += add_logs(&at);
+        wide inverse = at.live / at.q, clear = by_clear * inverse, seen = (float)e * at.b * inverse;
+        add_score_slopes(sums, &at, rows, clear, by_alike * inverse, seen);
+        sums->value += add_logs(&at, rows);
         sums->sharpness += add_lanes(seen * (at.below - at.tilt));
-        sums->blur += add_lanes((at.b - (1 - v) * at.S - v * at.pG) * inverse);
-        sums->likeness += add_lanes((1 - e) * (at.pG - at.S) * inverse);
+        sums->blur += add_lanes((at.b - (float)(1 - v) * at.S - (float)v * at.pG) * inverse);
+        sums->likeness += add_lanes((float)(1 - e) * (at.pG - at.S) * inverse);
         if (rows->n > 1)
             sums->uniform += add_lanes(clear * ((1 - at.p) / (float)(rows->n - 1) - at.p));
     }
