@@ -4,8 +4,8 @@
 
 runs `rer bench` on each set of measured features (symmetric, asymmetric and confidence noise,
 5 to 30 %, three seeds), and on the five files of CIFAR-10N labels, one run for each set and kind of
-noise. A run whose bench.json is in --out already is not repeated: remove the folder to measure again. Then
-the tables in docs/detection.md are replaced (once all runs are there); the text between them stays. With --check nothing is run or
+noise. A run whose bench.json is in --out already and younger than the program is not repeated. Then the tables in
+docs/detection.md are replaced (once all runs are there); the text between them stays. With --check nothing is run or
 written: it says which bars hold. Only the standard library is needed.
 
 Exit status: 0 done, 1 a run failed (with --check: a bar is missed), 77 no data.
@@ -52,10 +52,16 @@ def runs(data, only):
             yield name + "-human", [*files, "--noise", "none", "--human", *labels]
 
 
+def is_current(result, command):
+    """It was made after the program."""
+    program = pathlib.Path(shutil.which(command) or command)
+    return result.exists() and result.stat().st_mtime > program.stat().st_mtime
+
+
 def run_all(command, data, out, only):
     for name, arguments in runs(data, only):
         folder = out / name
-        if (folder / "bench.json").exists():
+        if is_current(folder / "bench.json", command):
             print("%s: there already" % name, flush=True)
             continue
         print("%s: running" % name, flush=True)

@@ -6,8 +6,8 @@ The judges: for Fashion-MNIST (Debian's package dataset-fashion-mnist) a network
 and gives its label less than .2; for 20 Newsgroups people who did not confirm the label; for CIFAR-10N, the
 labels that people gave to CIFAR-10, its own labels. Beside them food10, flowers102 and dtd as they are, and
 flowers102 and dtd cut down to 8 rows a class with planted mistakes, against plain class means. A run whose
-result is in --out already is not repeated: remove the folder to measure again. Then the table in
-docs/detection.md is replaced (once all runs are there). With --check nothing is run or written: it says which
+result is in --out already and younger than the program is not repeated. Then the table in docs/detection.md is
+replaced (once all runs are there). With --check nothing is run or written: it says which
 bars hold. Needs numpy.
 
 Exit status: 0 done, 1 a run failed (with --check: a bar is missed), 77 no data or no numpy.
@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from detection_table import HUMAN, PAGE, PLANTED, ROOT, SETS as STEMS, compare, find_command, table
+from detection_table import HUMAN, PAGE, PLANTED, ROOT, SETS as STEMS, compare, find_command, is_current, table
 
 try:
     import numpy as np
@@ -115,12 +115,12 @@ def run_all(command, data, out, only):
         if run.part not in only:
             continue
         folder = out / run.folder
-        if (folder / "summary.json").exists():
+        if is_current(folder / "summary.json", command):
             print("%s: there already" % run.folder, flush=True)
             continue
         print("%s: running" % run.folder, flush=True)
         call(command, "analyze", *run.arguments, "--out", folder)
-    if "cut" in only and not (out / "cut.json").exists():
+    if "cut" in only and not is_current(out / "cut.json", command):
         print("cut: running", flush=True)
         cells = cut_cells(command, data)
         (out / "cut.json").write_text(json.dumps(cells, indent=1))
