@@ -450,11 +450,12 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
     }
     if (status == RER_OK)
         status = pick_rows(&l, error);
+    bool by_rules = goes_by_rules(&l);
     rer_look_size size = {.rows = (double)l.rows.count,
                           .compared = l.extent.compared,
                           .classes = l.extent.others + 1,
                           .sampled = (double)l.calibration.rows.count,
-                          .passes = rer_local_usual_passes(model->C, goes_by_rules(&l))};
+                          .passes = rer_local_usual_passes(model->C, by_rules)};
     rer_pace_know_look(run->pace, run, &size);
     if (status == RER_OK)
         status = set_center(&l, calibration, error);
@@ -472,7 +473,7 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
     free(l.near.x);
     l.near.x = NULL;
     if (status == RER_OK)
-        status = rer_local_weigh(&l.worth, &l.near, l.rows.row, goes_by_rules(&l), &l.calibration, model, run, error);
+        status = rer_local_weigh(&l.worth, &l.near, l.rows.row, by_rules, &l.calibration, model, run, error);
     if (status == RER_OK)
         status = score_again(&l, error);
     rer_row_sample_free(&l.rows);

@@ -47,6 +47,16 @@ class DetectionTable(unittest.TestCase):
     def tearDownClass(cls):
         cls.temporary.cleanup()
 
+    def test_results_of_an_older_program_are_made_anew(self):
+        program, result = self.out / "program", self.out / "result"
+        self.assertFalse(detection_table.is_current(result, COMMAND))
+        for file, time in ((program, 1000), (result, 2000)):
+            file.touch()
+            os.utime(file, (time, time))
+        self.assertTrue(detection_table.is_current(result, str(program)))
+        os.utime(program, (3000, 3000))
+        self.assertFalse(detection_table.is_current(result, str(program)))
+
     def means(self, detector, metric, kinds=("symmetric", "asymmetric", "human")):
         """Of each cell, by hand."""
         cells = {}

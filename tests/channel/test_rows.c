@@ -172,10 +172,10 @@ static void check_slopes(made_rows *rows, const rer_kernels *kernels)
     for (int j = 0; j < KINDS; j++) /* times values of some 5 to 40 */
         assert_close("slope of a weight", name, rows, slopes.weight[j], difference(rows, &rows->weight[j], 1e-5), 5);
     assert_close("slope of lambda", name, rows, slopes.sharpness, difference(rows, &rows->lambda, 1e-5), 2);
-    if (rows->blur > 0)
+    if (rows->blur > 0) /* nearly 1, the difference itself is rough */
         assert_close("slope of e", name, rows, slopes.blur,
                      difference(rows, &rows->blur, fmin(1e-6, 3e-3 * (1 - rows->blur))),
-                     rows->blur == NEARLY_ALL ? 10 : 1) /* the difference itself is rough there */;
+                     rows->blur == NEARLY_ALL ? 10 : 1);
     if (rows->likeness > NOTHING)
         assert_close("slope of v", name, rows, slopes.likeness, difference(rows, &rows->likeness, 1e-6), 1);
     if (!rows->with_rates)
