@@ -84,25 +84,27 @@ typedef struct rer_channel_rows {
     float weight[RER_CHANNEL_KINDS];       /* and what a unit of it is worth */
     const float *bias;                     /* [n]: z = bias - sum_j weight_j value_j */
     const int32_t *code;                   /* [count] labels seen */
+    const float *stands;                   /* [count] rows that each stands for, NULL: itself */
     const float *right;                    /* [n] A_cc */
     const float *rates;                    /* [n seen, n true] A, but for right; NULL: `uniform` throughout */
-    double uniform;                        /* the part of A that is the same for all */
+    double uniform;                        /* A where there are no rates */
     double sharpness, blur, likeness;      /* lambda, e, v */
 } rer_channel_rows;
 
-/* Sums over rows of log q and of its slopes, d log q / d each of these. */
+/* Sums over the rows that these stand for of log q and of its slopes, d log q / d each of these. */
 typedef struct rer_channel_slopes {
     double value, weight[RER_CHANNEL_KINDS], sharpness, blur;
     double likeness; /* where a float of it is not 0 */
     double uniform;  /* where there are no rates */
     float *bias;     /* [n] */
+    float *pairs;    /* [n seen, n true], of A; NULL: not asked for, and without rates */
 } rer_channel_slopes;
 
-/* Sums over rows of P(true class k, clearly seen | label). */
+/* Sums over the rows that these stand for of P(true class k, clearly seen | label). */
 typedef struct rer_channel_flows {
     float *totals;   /* [n] for each k; */
-    double even;     /* of classes that are not the label's, by `uniform`, */
-    float *directed; /* [count, n] and of each row by the rest of the rates, 0 for its label; NULL without rates */
+    double wrong;    /* of classes that are not the label's, */
+    float *directed; /* [count, n] and of each row itself, 0 for its label; NULL: not asked for, and without rates */
 } rer_channel_flows;
 
 /* Both add to what is there. room: bytes, aligned to 64. */

@@ -9,7 +9,7 @@
 #include "core/neighbor.h"
 #include "core/thread.h"
 
-#define RER_DEVICE_INTERFACE 6             /* changes with anything below */
+#define RER_DEVICE_INTERFACE 7             /* changes with anything below */
 #define RER_DEVICE_ENTRY "rer_device_load" /* a rer_device_entry */
 #define RER_DEVICE_SLOTS 2
 #define RER_DEVICE_BLOCK 1024
@@ -69,7 +69,7 @@ typedef struct rer_reduced_row {
     float own;             /* squared own error, NaN: missing */
     float score;           /* z of its label */
     int32_t again;         /* 1: digits were lost, to be done by the CPU */
-    int32_t unused;
+    int32_t likely;        /* class other than its label that p_k A_kc says, or p_k without rates */
 } rer_reduced_row;
 
 /* Rows that ask for their nearest rows in some classes (score/near_rows.h), of those that the device keeps. */

@@ -8,8 +8,8 @@
  *   read blurred   e            c ~ b = softmax(lambda z), lambda <= 1/2: mistakes that people make, who err where
  *                               classes are hard to tell, and hit the true one by chance
  *   by likeness    (1 - e) v    c ~ p without k, for any row: P(c | k) = p_c / (1 - p_k)
- *   else           (1 - e)(1 - v) A_kc = u / (C - 1) + N_kc / n_k: in any way, or in one way from class k to class c;
- *                               A_kk is the rest: the label is right
+ *   else           (1 - e)(1 - v) A_kc = u S_kc + N_kc / n_k: as classes are confused (confusion.c), or in one way from
+ *                               class k to class c; A_kk is the rest: the label is right
  *
  *   P(c) = q = e b_c + (1 - e) [v p_c G + (1 - v) sum_k p_k A_kc],   G = sum_{k != c} p_k / (1 - p_k)
  *   P(c and right) = p_c [e b_c + (1 - e)(1 - v) A_cc]
@@ -25,37 +25,46 @@
 #define MOST_CERTAIN 700.0 /* log odds; their exponential is a number */
 #define LEAST_RIGHT .01    /* A_cc: no class is wrong throughout */
 
+bool rer_channel_is_free(const rer_channel *channel, int64_t c)
+{
+    return channel->right[c] > (float)LEAST_RIGHT;
+}
+
+void rer_channel_set_rates(rer_channel *channel)
+{
+    int64_t C = channel->C;
+    double u = channel->uniform, even = 1 / (double)(C - 1);
+    for (int64_t c = 0; c < C; c++) {
+        double leaving = 0;
+        for (int64_t k = 0; channel->counts != NULL && k < C; k++)
+            leaving += channel->counts[k * C + c];
+        channel->right[c] = (float)fmax(LEAST_RIGHT, 1 - u - leaving / fmax(channel->totals[c], 1));
+    }
+    for (int64_t i = 0; channel->rates != NULL && i < C * C; i++) {
+        double flow = channel->counts != NULL ? channel->counts[i] / fmax(channel->totals[i % C], 1) : 0;
+        channel->rates[i] = (float)(u * (channel->alike != NULL ? (double)channel->alike[i] : even) + flow);
+    }
+}
+
 rer_status rer_channel_finish(rer_channel *channel, rer_error *error)
 {
     int64_t C = channel->C;
     float *rates = NULL, *right = NULL;
-    rer_status status = rer_allocate(&right, C, sizeof *right, "the noise channel", error);
-    if (status == RER_OK && channel->counts != NULL)
-        status = rer_allocate(&rates, C * C, sizeof *rates, "the noise channel", error);
-    if (status != RER_OK) {
-        free(right);
-        return status;
-    }
-    double even = channel->uniform / (double)(C - 1);
-    for (int64_t c = 0; c < C; c++) {
-        double leaving = 0;
-        for (int64_t k = 0; rates != NULL && k < C; k++) {
-            rates[c * C + k] = (float)(even + channel->counts[c * C + k] / fmax(channel->totals[k], 1));
-            leaving += channel->counts[k * C + c];
-        }
-        right[c] = (float)fmax(LEAST_RIGHT,
-                               1 - channel->uniform - (rates != NULL ? leaving / fmax(channel->totals[c], 1) : 0));
-    }
+    bool pairs = channel->counts != NULL || channel->alike != NULL;
+    rer_room rooms[] = {RER_ROOM(right, C), RER_ROOM(rates, C * C)};
+    RER_TRY(rer_allocate_all(rooms, pairs ? 2 : 1, "the noise channel", error));
     free(channel->rates);
     free(channel->right);
     channel->rates = rates;
     channel->right = right;
+    rer_channel_set_rates(channel);
     return RER_OK;
 }
 
 void rer_channel_clear(rer_channel *channel)
 {
     free(channel->bias);
+    free(channel->alike);
     free(channel->counts);
     free(channel->totals);
     free(channel->rates);
@@ -192,6 +201,12 @@ double rer_channel_wrong(const rer_channel_state *state, const rer_channel *chan
 double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *channel, int32_t code)
 {
     return logit_of(state, channel, code, channel->all_right / (1 - channel->all_right));
+}
+
+double rer_channel_posterior(const rer_channel_state *state)
+{
+    double own = exp(fmin((double)state->own - (double)state->sums.top, MOST_CERTAIN));
+    return own / (1 + state->sums.rest + own);
 }
 
 double rer_channel_right(const rer_channel_state *state)

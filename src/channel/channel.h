@@ -10,6 +10,8 @@
 #define RER_CHANNEL_PAIRS_MOST RER_CLASS_TILE
 /* Labels of a class that could show a flow: with fewer none could be worth its name. */
 #define RER_CHANNEL_TO_TELL 20
+/* And those that could show which classes it is confused with: ten of a hundred may be wrong. */
+#define RER_CHANNEL_TO_CONFUSE 100
 
 /* What a row says of its class. */
 typedef enum rer_evidence_kind {
@@ -26,11 +28,13 @@ typedef struct rer_channel {
     float *bias;                       /* [C] log n_k + beta_k */
     double blur, sharpness;            /* e: share of labels that were given to a blurred reading; lambda */
     double likeness;                   /* v: share of the others that are wrong by likeness */
-    double uniform;                    /* u: ... that are wrong in any way */
+    double uniform;                    /* u: ... that are wrong in any way; they are another class c with */
+    double confusion;                  /* S_kc, the sharper the larger kappa is: confusion.c */
+    float *alike;                      /* [C seen, C true] S, NULL: 1 / (C - 1) for any class */
     double all_right;                  /* P(all labels are right, and overlap explains them); 0: it was not asked */
     double *counts;                    /* [C seen, C true] labels that went one way from class to class, NULL: none */
     double *totals;                    /* [C true] labels */
-    float *rates;                      /* [C seen, C true] A, from the two above; NULL where counts is */
+    float *rates;                      /* [C seen, C true] A, but for A_cc; NULL where counts and alike are */
     float *right;                      /* [C] A_cc */
     double surprise;                   /* what the fit has minimised: - log likelihood and priors */
 } rer_channel;
@@ -39,13 +43,15 @@ typedef struct rer_channel {
 typedef struct rer_channel_sample {
     const float *value[RER_EVIDENCE_KINDS]; /* each [rows, C], NULL: not there */
     const int32_t *code;                    /* [rows] labels seen */
+    const float *stands;                    /* [rows] rows that each stands for, NULL: itself */
     const float *log_n;                     /* [C] log class sizes */
     int64_t rows;
     int32_t C;
     bool whitened;   /* global evidence is in units of the classes' spread */
+    bool thinned;    /* there are fewer rows than the start was found from, which knows better how labels go wrong */
     bool enough;     /* rows, to ask whether all labels are right */
     double from, to; /* the stage's part of the whole progress, */
-    double usual;    /* passes over the rows that its fits may take, */
+    double usual;    /* passes over the rows that its fits may take, one over many counted as several, */
     int *passes;     /* and that they have made so far; NULL: there is one fit */
 } rer_channel_sample;
 
@@ -53,10 +59,17 @@ typedef struct rer_channel_sample {
  * else from that channel, which knew less. */
 rer_status rer_channel_fit(rer_channel *channel, const rer_channel *start, const rer_channel_sample *sample,
                            const rer_kernels *kernels, rer_pool *pool, rer_error *error);
-/* Passes over the sampled rows that such a fit takes, more or less: anew or from a channel. */
+/* Nats a row that is gained where a thinned sample may say anew how labels go wrong; see fit.c. */
+#define RER_CHANNEL_FREED .02
+/* Sampled rows that tell one end of a search from another; where it lies all of them tell. */
+#define RER_CHANNEL_SEARCHED 5000
+/* Passes over so many rows, or over fewer, that such a fit takes, more or less: anew or from a channel. */
 double rer_channel_usual_passes(int32_t C, bool anew);
-/* Makes what is derived from counts and totals (a loaded channel). */
+/* Makes what is derived from u, S, counts and totals (a loaded channel); the same where there is room for it. */
 rer_status rer_channel_finish(rer_channel *channel, rer_error *error);
+void rer_channel_set_rates(rer_channel *channel);
+/* A_cc is not held at the least that it may be. */
+bool rer_channel_is_free(const rer_channel *channel, int64_t c);
 void rer_channel_clear(rer_channel *channel);
 /* One with nothing in it. */
 rer_status rer_channel_make(rer_channel **channel, int32_t C, rer_error *error);
@@ -79,6 +92,8 @@ double rer_channel_wrong(const rer_channel_state *state, const rer_channel *chan
 double rer_channel_wrong_new(const rer_channel_state *state, const rer_channel *channel, int32_t code);
 /* Log odds of f P, from those of P. */
 double rer_channel_times(double logit, double f);
+/* p of the label. */
+double rer_channel_posterior(const rer_channel_state *state);
 /* Log odds that the likeliest class is the true one of a row without a label. */
 double rer_channel_right(const rer_channel_state *state);
 /* The likeliest class other than the label; z of the whole row as rer_channel_take has left it, NULL: it came in

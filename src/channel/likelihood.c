@@ -14,7 +14,8 @@
 /* u = least + logistic(x) span */
 static double span_of_uniform(const rer_channel *channel)
 {
-    return rer_channel_most_uniform(channel->C, channel->likeness) - RER_CHANNEL_LEAST_UNIFORM;
+    double largest = rer_channel_largest_confusion(channel, NULL);
+    return rer_channel_most_uniform(largest, channel->likeness) - RER_CHANNEL_LEAST_UNIFORM;
 }
 
 void rer_channel_place(rer_channel_search *fit, const double *x)
@@ -29,11 +30,15 @@ void rer_channel_place(rer_channel_search *fit, const double *x)
         fit->pairs && !fit->all_right ? RER_CHANNEL_MOST_LIKENESS * rer_logistic(share[RER_LOGIT_LIKENESS]) : 0;
     for (int32_t k = 0; k < channel->C; k++)
         channel->bias[k] = fit->sample->log_n[k] + (float)beta[k];
-    if (channel->counts != NULL || channel->right == NULL || fit->all_right)
+    if (fit->held || fit->all_right)
+        return;
+    channel->confusion = RER_CHANNEL_MOST_LAMBDA * rer_logistic(share[RER_LOGIT_CONFUSION]);
+    if (fit->typical != NULL)
+        rer_channel_confuse(fit);
+    if (channel->right == NULL)
         return;
     channel->uniform = RER_CHANNEL_LEAST_UNIFORM + span_of_uniform(channel) * rer_logistic(share[RER_LOGIT_UNIFORM]);
-    for (int32_t k = 0; k < channel->C; k++)
-        channel->right[k] = (float)(1 - channel->uniform);
+    rer_channel_set_rates(channel);
 }
 
 /* The channel's u becomes that of the search. */
@@ -54,9 +59,10 @@ rer_channel_rows rer_channel_rows_of(const rer_channel_search *fit, int64_t item
         .kinds = fit->kinds,
         .bias = channel->bias,
         .code = sample->code + first,
+        .stands = sample->stands != NULL ? sample->stands + first : NULL,
         .right = channel->right,
         .rates = channel->rates,
-        .uniform = channel->uniform / (double)(C - 1),
+        .uniform = C > 1 ? channel->uniform / (double)(C - 1) : 0,
         .sharpness = channel->sharpness,
         .blur = channel->blur,
         .likeness = channel->likeness,
@@ -85,7 +91,8 @@ rer_status rer_channel_run(const rer_channel_search *fit, const rer_job *job, re
 {
     rer_job part = *job;
     part.from = progress_after(fit, *fit->passes);
-    part.to = progress_after(fit, ++*fit->passes);
+    *fit->passes += (int)rer_max(1, fit->sample->rows / RER_CHANNEL_SEARCHED);
+    part.to = progress_after(fit, *fit->passes);
     if (fit->sample->rows * fit->sample->C > SMALL)
         return rer_pool_run(fit->pool, &part, error);
     rer_status status = rer_pool_say(fit->pool, &part, error);
@@ -102,6 +109,10 @@ static rer_status slopes_of_item(void *context, int64_t item, void *room, rer_er
     float *bias = fit->bias_slopes + item * rows.n;
     memset(bias, 0, (size_t)rows.n * sizeof *bias);
     fit->slopes[item] = (rer_channel_slopes){.bias = bias};
+    if (fit->typical != NULL) {
+        int64_t pairs = (int64_t)rows.n * rows.n;
+        fit->slopes[item].pairs = memset(fit->pair_slopes + item * pairs, 0, (size_t)pairs * sizeof *bias);
+    }
     fit->kernels->rows->slopes(&fit->slopes[item], &rows, room);
     return RER_OK;
 }
@@ -118,14 +129,20 @@ static void add_slopes(rer_channel_search *fit, const rer_channel_slopes *slopes
     share[RER_LOGIT_UNIFORM] -= slopes->uniform;
     for (int32_t k = 0; k < fit->sample->C; k++)
         share[RER_SHARES + k] -= (double)slopes->bias[k];
+    int64_t pairs = slopes->pairs != NULL ? (int64_t)fit->sample->C * fit->sample->C : 0;
+    for (int64_t i = 0; i < pairs; i++)
+        fit->pair_sums[i] += (double)slopes->pairs[i];
 }
 
 double rer_channel_share_priors(const rer_channel *channel, bool pairs)
 {
     double lambda = channel->sharpness / RER_CHANNEL_MOST_LAMBDA;
-    double share[] = {lambda, channel->blur, channel->likeness}, few[] = {1, RER_CHANNEL_FEW_BLUR, RER_CHANNEL_FEW};
-    double value = -(RER_CHANNEL_FEW - 1) * log1p(-channel->uniform);
-    for (int j = 0; j < 2 + pairs; j++)
+    double share[] = {lambda, channel->uniform, channel->blur, channel->likeness}, value = 0;
+    const double few[] = {1, RER_CHANNEL_FEW, RER_CHANNEL_FEW_BLUR, RER_CHANNEL_FEW};
+    double kappa = channel->confusion / RER_CHANNEL_MOST_LAMBDA;
+    if (channel->alike != NULL)
+        value -= log(fmax(kappa, 1e-300)) + log(fmax(1 - kappa, 1e-300));
+    for (int j = 0; j < 3 + pairs; j++)
         value -= log(fmax(share[j], 1e-300)) + few[j] * log(fmax(1 - share[j], 1e-300));
     return value;
 }
@@ -137,13 +154,18 @@ static void add_share_priors(rer_channel_search *fit)
     double *share = fit->gradient + fit->kinds, lambda = channel->sharpness / RER_CHANNEL_MOST_LAMBDA;
     double e = channel->blur, v = channel->likeness, u = channel->uniform, alike = v / RER_CHANNEL_MOST_LIKENESS;
     double span = span_of_uniform(channel), above = span > 0 ? (u - RER_CHANNEL_LEAST_UNIFORM) / span : 0;
-    double by_u = channel->counts == NULL ? share[RER_LOGIT_UNIFORM] + (RER_CHANNEL_FEW - 1) / (1 - u) : 0;
-    double u_by_v = span > 0 ? -above * (double)(channel->C - 1) / (double)channel->C / ((1 - v) * (1 - v)) : 0;
-    double by_v = share[RER_LOGIT_LIKENESS] - 1 / fmax(v, 1e-300) + RER_CHANNEL_FEW / (1 - v) + by_u * u_by_v;
+    double by_u = fit->held ? 0 : share[RER_LOGIT_UNIFORM] + rer_channel_prior_slope(u);
+    double kappa = channel->confusion / RER_CHANNEL_MOST_LAMBDA;
+    double u_by_v = span > 0 ? -above / (1 + rer_channel_largest_confusion(channel, NULL)) / ((1 - v) * (1 - v)) : 0;
+    double by_v = share[RER_LOGIT_LIKENESS] + rer_channel_prior_slope(v) + by_u * u_by_v;
     share[RER_LOGIT_LAMBDA] = share[RER_LOGIT_LAMBDA] * channel->sharpness * (1 - lambda) - (1 - 2 * lambda);
     share[RER_LOGIT_BLUR] = share[RER_LOGIT_BLUR] * e * (1 - e) - (1 - e) + RER_CHANNEL_FEW_BLUR * e;
     share[RER_LOGIT_LIKENESS] = fit->pairs ? by_v * v * (1 - alike) : 0;
     share[RER_LOGIT_UNIFORM] = by_u * span * above * (1 - above);
+    if (fit->held)
+        share[RER_LOGIT_BLUR] = share[RER_LOGIT_LIKENESS] = 0;
+    share[RER_LOGIT_CONFUSION] =
+        fit->typical != NULL ? share[RER_LOGIT_CONFUSION] * channel->confusion * (1 - kappa) - (1 - 2 * kappa) : 0;
     fit->value += rer_channel_share_priors(channel, fit->pairs);
 }
 
@@ -200,10 +222,14 @@ static rer_status evaluate(void *context, rer_problem *const *problems, int32_t 
     fit->gradient = problem->gradient;
     fit->value = 0;
     memset(fit->gradient, 0, (size_t)rer_channel_variables(fit) * sizeof *fit->gradient);
+    if (fit->typical != NULL)
+        memset(fit->pair_sums, 0, (size_t)(rows.n * (int64_t)rows.n) * sizeof *fit->pair_sums);
     for (int64_t item = 0; item < job.items; item++)
         add_slopes(fit, &fit->slopes[item]);
+    if (fit->typical != NULL)
+        rer_channel_add_confusion_slopes(fit);
     add_priors(fit, problem->at);
-    double square = 0, flat = FLAT * (double)fit->sample->rows;
+    double square = 0, flat = FLAT * rer_channel_stands(fit->sample);
     for (int64_t j = 0; j < rer_channel_variables(fit); j++)
         square += fit->gradient[j] * fit->gradient[j];
     problem->value = fit->value;
@@ -218,7 +244,7 @@ rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *erro
 {
     rer_problem problem = {.n = rer_channel_variables(fit), .x = fit->x, .value = INFINITY};
     rer_status status = RER_OK;
-    double before, enough = FLAT * (double)fit->sample->rows;
+    double before, enough = FLAT * rer_channel_stands(fit->sample);
     do {
         before = problem.value;
         status = rer_minimize(&problem, 1, steps, evaluate, fit, error);

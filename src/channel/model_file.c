@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT "6"
+#define FORMAT "7"
 
 static const char *const normalize_names[] = {"auto", "whiten", "minmax", "unit", "none"};
 
@@ -88,6 +88,7 @@ static const struct {
     {"channel.sharpness", offsetof(rer_channel, sharpness), 0, 1},
     {"channel.likeness", offsetof(rer_channel, likeness), 0, 1},
     {"channel.uniform", offsetof(rer_channel, uniform), 1e-300, 1},
+    {"channel.confusion", offsetof(rer_channel, confusion), 0, 1},
     {"channel.all_right", offsetof(rer_channel, all_right), 0, .9999},
 };
 #define CHANNEL_NUMBERS (int)(sizeof channel_numbers / sizeof *channel_numbers)
@@ -100,6 +101,9 @@ static void save_channel(const rer_channel *channel, rer_tensors *tensors)
         memcpy(&value, (const char *)channel + channel_numbers[i].offset, sizeof value);
         rer_tensors_set_number(tensors, channel_numbers[i].name, value);
     }
+    if (channel->alike != NULL)
+        rer_tensors_add(tensors, "channel.alike", RER_F32, RER_SHAPE(C, C), channel->alike);
+    rer_tensors_set_number(tensors, "channel.confused", channel->alike != NULL);
     rer_tensors_set_number(tensors, "channel.pairs", channel->counts != NULL);
     if (channel->counts != NULL)
         rer_tensors_add(tensors, "channel.counts", RER_F64, RER_SHAPE(C, C), channel->counts);
@@ -231,10 +235,13 @@ static void load_normalizer(rer_normalizer *normalizer, int64_t D, rer_tensors *
     normalizer->factor = rer_tensors_copy(tensors, "normalize.factor", RER_F64, RER_SHAPE(D));
 }
 
-/* Numbers that a scoring can use: counts are positive, no bias is higher than any class size. */
+/* Numbers that a scoring can use: counts are positive, no bias is higher than any class size, S is a share. */
 static bool are_usable(const rer_channel *channel)
 {
     int64_t C = channel->C;
+    for (int64_t i = 0; channel->alike != NULL && i < C * C; i++)
+        if (!(channel->alike[i] >= 0 && channel->alike[i] <= 1))
+            return false;
     for (int64_t i = 0; channel->counts != NULL && i < C * C; i++)
         if (!(channel->counts[i] >= 0 && channel->counts[i] < 1e15))
             return false;
@@ -248,15 +255,18 @@ static void load_channel_arrays(rer_channel *channel, rer_tensors *tensors)
 {
     int64_t C = channel->C;
     bool pairs = rer_tensors_number(tensors, "channel.pairs") != 0;
-    if (C > RER_CHANNEL_PAIRS_MOST && (pairs || channel->likeness > 0))
+    bool confused = rer_tensors_number(tensors, "channel.confused") != 0;
+    if (C > RER_CHANNEL_PAIRS_MOST && (pairs || confused || channel->likeness > 0))
         rer_tensors_fail(tensors, "rates for each pair of %lld classes; %d is the most", (long long)C,
                          RER_CHANNEL_PAIRS_MOST);
+    if (confused)
+        channel->alike = rer_tensors_copy(tensors, "channel.alike", RER_F32, RER_SHAPE(C, C));
     if (pairs)
         channel->counts = rer_tensors_copy(tensors, "channel.counts", RER_F64, RER_SHAPE(C, C));
     channel->totals = rer_tensors_copy(tensors, "channel.totals", RER_F64, RER_SHAPE(C));
     channel->bias = rer_tensors_copy(tensors, "channel.bias", RER_F32, RER_SHAPE(C));
     if (rer_tensors_status(tensors, NULL) == RER_OK && !are_usable(channel))
-        rer_tensors_fail(tensors, "channel.counts, channel.totals or channel.bias are out of range");
+        rer_tensors_fail(tensors, "channel.alike, channel.counts, channel.totals or channel.bias are out of range");
 }
 
 static rer_status load_channel(rer_model *model, rer_tensors *tensors, rer_error *error)

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define FREE_FLOWS 8 /* steps of expectation-maximisation before any flow is given up */
-#define SHARP 5.0    /* nats between the two nearest classes of a median row, where the search begins */
+#define BEGIN_CONFUSION .3
+#define SHARP 5.0 /* nats between the two nearest classes of a median row, where the search begins */
 
 /* By how much the nearest class of a row is nearer than the next. */
 static float gap_of(const float *value, int32_t C, int32_t *nearest)
@@ -67,6 +68,7 @@ static void set_start(rer_channel_search *fit, double weight, double blur, doubl
         fit->x[j] = log(weight);
     fit->x[fit->kinds + RER_LOGIT_BLUR] = rer_logit(blur);
     fit->x[fit->kinds + RER_LOGIT_LIKENESS] = rer_logit(likeness / RER_CHANNEL_MOST_LIKENESS);
+    fit->x[fit->kinds + RER_LOGIT_CONFUSION] = rer_logit(BEGIN_CONFUSION / RER_CHANNEL_MOST_LAMBDA);
     rer_channel_place(fit, fit->x);
 }
 
@@ -95,7 +97,7 @@ static rer_status begin_rates(rer_channel_search *fit, double uniform, double di
     rer_status status = RER_OK;
     memset(channel->totals, 0, (size_t)C * sizeof(double));
     for (int64_t i = 0; i < fit->sample->rows; i++)
-        channel->totals[fit->sample->code[i]] += 1;
+        channel->totals[fit->sample->code[i]] += fit->sample->stands != NULL ? (double)fit->sample->stands[i] : 1;
     channel->uniform = uniform;
     rer_channel_keep_uniform(fit);
     if (directed > 0)
@@ -103,6 +105,14 @@ static rer_status begin_rates(rer_channel_search *fit, double uniform, double di
     for (int64_t i = 0; status == RER_OK && directed > 0 && i < C * C; i++)
         channel->counts[i] = i / C != i % C ? directed / (double)(C - 1) * channel->totals[i % C] : 0;
     return status == RER_OK ? rer_channel_finish(channel, error) : status;
+}
+
+/* Flows of all directions; those that are worth their cost stay. */
+static rer_status find_flows(rer_channel_search *fit, double uniform, rer_error *error)
+{
+    RER_TRY(begin_rates(fit, uniform, .1, error));
+    RER_TRY(rer_channel_move_rates(fit, FREE_FLOWS, 0, error));
+    return rer_channel_move_rates(fit, RER_CHANNEL_FLOW_STEPS, rer_channel_cost_of_flow(fit->sample), error);
 }
 
 /* A channel of its own: few mistakes of every kind, */
@@ -119,15 +129,10 @@ rer_status rer_channel_start_directed(rer_channel_search *fit, double weight, re
     set_start(fit, weight, .002, .002);
     set_other_weights(fit);
     rer_channel_place(fit, fit->x);
-    rer_status status = begin_rates(fit, .01, .1, error);
-    if (status == RER_OK)
-        status = rer_channel_move_rates(fit, FREE_FLOWS, 0, error);
-    return status == RER_OK
-               ? rer_channel_move_rates(fit, RER_CHANNEL_FLOW_STEPS, rer_channel_cost_of_flow(fit->sample), error)
-               : status;
+    return find_flows(fit, .01, error);
 }
 
-/* or what was found with less evidence. */
+/* what was found with less evidence; */
 rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *start, rer_error *error)
 {
     rer_channel *channel = fit->channel;
@@ -136,11 +141,21 @@ rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *st
     set_start(fit, start->weight[RER_GLOBAL], fmax(start->blur, 1e-12),
               fmin(fmax(start->likeness, 1e-12), .999 * RER_CHANNEL_MOST_LIKENESS));
     set_other_weights(fit);
+    for (int j = 0; j < fit->kinds; j++)
+        if (start->weight[fit->kind[j]] > 0)
+            fit->x[j] = log(start->weight[fit->kind[j]]);
     fit->x[fit->kinds + RER_LOGIT_LAMBDA] =
         rer_logit(fmin(fmax(start->sharpness / RER_CHANNEL_MOST_LAMBDA, 1e-9), limit));
+    if (start->alike != NULL)
+        fit->x[fit->kinds + RER_LOGIT_CONFUSION] =
+            rer_logit(fmin(fmax(start->confusion / RER_CHANNEL_MOST_LAMBDA, 1e-9), limit));
     for (int32_t k = 0; k < C; k++)
         if (isfinite(fit->sample->log_n[k]))
             fit->x[fit->kinds + RER_SHARES + k] = (double)(start->bias[k] - fit->sample->log_n[k]);
+    if (fit->held && fit->confused) {
+        channel->confusion = start->confusion;
+        memcpy(channel->alike, start->alike, (size_t)(C * C) * sizeof *channel->alike);
+    }
     rer_channel_place(fit, fit->x);
     rer_status status = begin_rates(fit, start->uniform, start->counts != NULL ? 1 : 0, error);
     if (status != RER_OK)
@@ -151,6 +166,14 @@ rer_status rer_channel_start_from(rer_channel_search *fit, const rer_channel *st
     return rer_channel_finish(channel, error);
 }
 
+/* the same, and labels that go one way beside it; */
+rer_status rer_channel_start_adding(rer_channel_search *fit, const rer_channel *start, rer_error *error)
+{
+    RER_TRY(rer_channel_start_from(fit, start, error));
+    return find_flows(fit, start->uniform, error);
+}
+
+/* or no mistakes at all, and evidence worth what that channel says, or a hundredth of a usual worth. */
 rer_status rer_channel_start_right(rer_channel_search *fit, const rer_channel *start, rer_error *error)
 {
     set_start(fit, 1, .5, .25);

@@ -257,12 +257,9 @@ static rer_device_channel channel_of(const rer_channel *channel)
     };
 }
 
-/* The card does not weigh known flows in what it suggests; nobody looks at new rows again. */
-static bool can_score(const rer_scores *scores, const rer_model *model, const rer_run *run, bool left_out,
-                      const rer_output *errors)
+static bool can_score(const rer_scores *scores, const rer_run *run, const rer_output *errors)
 {
-    return run->fitted == NULL && run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL &&
-           (left_out || model->channel == NULL || model->channel->rates == NULL);
+    return run->fitted == NULL && run->data->pred_probs.name == NULL && errors == NULL && scores->flipped == NULL;
 }
 
 /* What all models have in common is filled in here. */
@@ -292,7 +289,7 @@ static rer_status score(rer_scores *scores, rer_ratio_sums *sums, const rer_mode
     const rer_centroid *centroid = rer_centroid_of(model->state);
     int64_t C = run->C, D = run->D;
     double *mean = NULL;
-    if (!can_score(scores, model, run, left_out, errors) || centroid->in_double || centroid->groups != NULL)
+    if (!can_score(scores, run, errors) || centroid->in_double || centroid->groups != NULL)
         return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
     rer_status status = rer_allocate(&mean, (C + 1) * D, sizeof *mean, "class means", error);
     if (status != RER_OK)
@@ -321,8 +318,7 @@ static rer_status score_networks(rer_scores *scores, rer_ratio_sums *sums, const
     const rer_autoencoder *state = model->state;
     rer_device_networks networks = {state->network, state->weights, left_out ? state->own : NULL};
     rer_device_model on_card = {.networks = &networks};
-    if (!can_score(scores, model, run, left_out, errors) ||
-        !device->plugin->takes_networks(device->card, &state->network))
+    if (!can_score(scores, run, errors) || !device->plugin->takes_networks(device->card, &state->network))
         return rer_passes_here.score(scores, sums, model, run, left_out, errors, error);
     return score_with(&on_card, scores, sums, model, run, left_out, error);
 }

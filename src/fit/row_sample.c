@@ -124,17 +124,59 @@ void rer_row_sample_free(rer_row_sample *sample)
     *sample = (rer_row_sample){0};
 }
 
-rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
-                               rer_error *error)
+/* Places [all] of rows by their class, in their order within one. */
+static rer_status sort_by_class(int64_t *place, const int32_t *code, int64_t all, int64_t C, rer_error *error)
+{
+    int64_t *next = NULL;
+    RER_TRY(rer_allocate(&next, C + 1, sizeof *next, "class offsets", error));
+    for (int64_t i = 0; i < all; i++)
+        next[code[i] + 1]++;
+    for (int64_t c = 0; c < C; c++)
+        next[c + 1] += next[c];
+    for (int64_t i = 0; i < all; i++)
+        place[next[code[i]]++] = i;
+    free(next);
+    return RER_OK;
+}
+
+rer_status rer_thin_places(int64_t *place, int64_t count, const int32_t *code, int64_t all, int64_t C, rer_error *error)
+{
+    int64_t *by_class = NULL, taken = 0;
+    bool *is_taken = NULL;
+    rer_room rooms[] = {RER_ROOM(by_class, all), RER_ROOM(is_taken, all)};
+    RER_TRY(rer_allocate_all(rooms, RER_COUNT(rooms), "sampled rows", error));
+    rer_status status = sort_by_class(by_class, code, all, C, error);
+    for (int64_t i = 0; status == RER_OK && i < count; i++) {
+        int64_t first = (int64_t)((__int128)i * all / count), end = (int64_t)((__int128)(i + 1) * all / count);
+        double u = rer_random_uniform(0, RER_RANDOM_SAMPLE, (uint64_t)i, (uint64_t)count);
+        is_taken[by_class[first + (int64_t)(u * (double)(end - first))]] = true;
+    }
+    for (int64_t i = 0; status == RER_OK && i < all; i++)
+        if (is_taken[i])
+            place[taken++] = i;
+    RER_FREE_ALL(by_class, is_taken);
+    return status;
+}
+
+rer_status rer_pick_rows(float **picked, const float *values, const int64_t *place, int64_t count, int64_t n,
+                         rer_error *error)
+{
+    RER_TRY(rer_allocate(picked, count, n * (int64_t)sizeof **picked, "sampled rows", error));
+    for (int64_t i = 0; i < count; i++)
+        memcpy(*picked + i * n, values + place[i] * n, (size_t)n * sizeof **picked);
+    return RER_OK;
+}
+
+rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, const int64_t *place, int64_t count,
+                               int64_t D, rer_error *error)
 {
     rer_row_sample made = {0};
     rer_status status = allocate_sample(&made, count, D, error);
     for (int64_t i = 0; status == RER_OK && i < count; i++) {
-        int64_t from = rer_thin_place(i, sample->count, count);
-        made.row[i] = sample->row[from];
-        made.scale[i] = sample->scale[from];
-        made.code[i] = sample->code[from];
-        memcpy(made.x + i * D, sample->x + from * D, (size_t)D * sizeof *made.x);
+        made.row[i] = sample->row[place[i]];
+        made.scale[i] = sample->scale[place[i]];
+        made.code[i] = sample->code[place[i]];
+        memcpy(made.x + i * D, sample->x + place[i] * D, (size_t)D * sizeof *made.x);
     }
     if (status == RER_OK)
         *thin = made;

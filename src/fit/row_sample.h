@@ -12,20 +12,22 @@ struct rer_row_sample {
     bool is_all;   /* every row that can be judged */
 };
 
-#define RER_SAMPLE_MOST 5000 /* rows: more would tell little more */
+#define RER_SAMPLE_MOST 10000 /* rows: more would tell little more */
 
 /* Rows to sample for a data set of C classes: enough for a stable fit, few enough to be cheap. */
 int64_t rer_row_sample_size(const rer_run *run);
 rer_status rer_row_sample_pick(rer_row_sample *sample, const rer_run *run, const int64_t *n, int64_t most,
                                rer_error *error);
-/* The i-th of `count` places that are evenly spread over `from`. */
-static inline int64_t rer_thin_place(int64_t i, int64_t from, int64_t count)
-{
-    return (int64_t)((__int128)i * from / count);
-}
-/* `count` rows of a filled sample, evenly spread. */
-rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, int64_t count, int64_t D,
-                               rer_error *error);
+/* `count` places [count] of rows, ascending: of each class its share, at random, the same ones each time. (Every second
+ * of rows whose labels come in turns would be those of half the classes.) */
+rer_status rer_thin_places(int64_t *place, int64_t count, const int32_t *code, int64_t all, int64_t C,
+                           rer_error *error);
+/* Rows `place` [count] of values [*, n]; free() it. */
+rer_status rer_pick_rows(float **picked, const float *values, const int64_t *place, int64_t count, int64_t n,
+                         rer_error *error);
+/* Those of a filled sample. */
+rer_status rer_row_sample_thin(rer_row_sample *thin, const rer_row_sample *sample, const int64_t *place, int64_t count,
+                               int64_t D, rer_error *error);
 /* Fetches the rows row [count] of a sample that has nothing else yet, where rows lie elsewhere. */
 rer_status rer_row_sample_fetch(rer_row_sample *sample, const rer_normalizer *normalizer, const rer_run *run,
                                 rer_error *error);

@@ -234,9 +234,13 @@ rer_status rer_centroid_choose(double *shrinkage, rer_centroid *centroid, const 
                                const rer_row_sample *sample, const rer_run *run, rer_error *error)
 {
     float *log_n = NULL;
+    int64_t *place = NULL, count = rer_centroid_choice_rows(sample->count, run);
     rer_row_sample few = {0};
     rer_status status = rer_log_sizes(&log_n, centroid->n, run->C, error);
-    RER_THEN(status, rer_row_sample_thin(&few, sample, rer_centroid_choice_rows(sample->count, run), run->D, error));
+    RER_THEN(status, rer_allocate(&place, count, sizeof *place, "sampled rows", error));
+    RER_THEN(status, rer_thin_places(place, count, sample->code, sample->count, run->C, error));
+    RER_THEN(status, rer_row_sample_thin(&few, sample, place, count, run->D, error));
+    free(place);
     shrinkage_round round = {
         .model = centroid, .scatter = scatter, .dof = dof, .sample = &few, .run = run, .log_n = log_n};
     grid_search search = {.best = -1};

@@ -24,7 +24,8 @@ static const double ends[RER_PACE_STAGES] = {
 
 static double pass_of_row(const rer_run *run)
 {
-    return 1.2e-8 + 8.5e-10 * run->C;
+    double C = run->C;
+    return 1.2e-8 + 1e-9 * C + 5e-10 * fmin(C, 100); /* of few classes the slopes of all rates, too */
 }
 
 /* Weights of a class's network. */
@@ -56,7 +57,7 @@ void rer_pace_know_look(rer_pace *pace, const rer_run *run, const rer_look_size 
     pace->cost[RER_PACE_QUESTION] = size->rows * (1.3 * a_row + 2e-7);
     pace->cost[RER_PACE_NEAR_ROWS] =
         size->rows * ((2.4e-7 + 1.4e-9 * D) * size->classes + (5e-10 + 3.5e-12 * D) * size->compared) + 1.8e-9 * N * D;
-    pace->cost[RER_PACE_WEIGHING] = size->sampled * pass_of_row(run) * size->passes;
+    pace->cost[RER_PACE_WEIGHING] = fmin(size->sampled, RER_CHANNEL_SEARCHED) * pass_of_row(run) * size->passes;
     pace->cost[RER_PACE_AGAIN] = size->rows * (1.3 * a_row + 1.4e-6);
 }
 
@@ -112,7 +113,8 @@ static void set_fit(rer_pace *pace, const rer_run *run)
     pace->cost[RER_PACE_SHRINKAGE] = D * D * (8.1e-8 + 3.9e-11 * D) + choice * (3.7e-6 + run->C * (2e-8 + 1.9e-10 * D));
     if (!run->options->ratios_only) {
         pace->cost[RER_PACE_SAMPLE] = sampled * scoring_of_row(run);
-        pace->cost[RER_PACE_SEARCH] = sampled * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
+        pace->cost[RER_PACE_SEARCH] =
+            fmin(sampled, RER_CHANNEL_SEARCHED) * pass_of_row(run) * rer_channel_usual_passes(run->C, true);
     }
 }
 

@@ -229,7 +229,7 @@ static rer_status take_errors(const score_pass *pass, score_scratch *parts, int6
                            : is_invalid ? rer_row_errors_none()
                                         : (rer_row_errors){rows[i].nearest, rows[i].own};
         parts->state[i] = is_made ? parts->state[made] : (rer_channel_state){rows[i].sums, rows[i].odds, rows[i].score};
-        parts->likely[i] = is_made ? parts->likely[made] : rows[i].sums.best;
+        parts->likely[i] = is_made ? parts->likely[made] : rows[i].likely;
         made -= is_made;
         block->code[i] = is_invalid ? RER_INVALID_ROW : run->given[first + i];
     }

@@ -32,7 +32,7 @@
 #define CHUNK 256
 #define SHARE_LEAST .05    /* of all rows, the most suspicious; more of them, as long as that costs */
 #define WORK 1e10          /* multiplications: a third of a second of one core */
-#define SAMPLED_LEAST 1000 /* of the rows that calibrate */
+#define SAMPLED_LEAST 2000 /* of the rows that calibrate */
 #define DOUBT .005         /* mistakenness of a row that is worth it */
 #define WITNESSES 8192     /* rows of a class that others are compared with, about */
 #define COMPARED 8192      /* rows that a row is compared with, about: */
@@ -445,8 +445,8 @@ rer_status rer_second_look(rer_result *result, const rer_calibration *calibratio
     rer_status status = set_witnesses(&l, error);
     if (status == RER_OK) {
         set_extent(&l);
-        status = rer_calibration_thin(&l.calibration, calibration, sampled_rows(&l.extent, calibration->rows.count),
-                                      run->D, model->C, error);
+        status = rer_calibration_thin(&l.calibration, calibration, model->channel,
+                                      sampled_rows(&l.extent, calibration->rows.count), run->D, run->kernels, error);
     }
     if (status == RER_OK)
         status = pick_rows(&l, error);

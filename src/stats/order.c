@@ -68,3 +68,21 @@ double rer_percentile(const double *sorted, int64_t n, double share)
     int64_t low = (int64_t)at, high = rer_min(low + 1, n - 1);
     return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
 }
+
+float rer_weighted_percentile(const float *values, const float *weights, int64_t n, double share, rer_ranked *work)
+{
+    double all = 0, above = 0;
+    for (int64_t i = 0; i < n; i++) {
+        work[i] = (rer_ranked){.value = (double)values[i], .place = i};
+        all += (double)weights[i];
+    }
+    rer_sort_ranked(work, n);
+    int64_t at = n - 1;
+    for (; at > 0; at--) {
+        double with = above + (double)weights[work[at].place];
+        if (at < n - 1 && with > (1 - share) * all)
+            break;
+        above = with;
+    }
+    return values[work[at].place];
+}

@@ -20,6 +20,10 @@ void rer_sort_ranked(rer_ranked *list, int64_t n);
 /* Of sorted [n], n > 0, at share 0..1: linear between the values, as numpy does it. */
 double rer_percentile(const double *sorted, int64_t n, double share);
 
+/* The value with no more than a share 1 - `share` of all weight above it, but for the largest, which is above all others.
+ * values [n] with weights [n], n > 0; `work` [n]. */
+float rer_weighted_percentile(const float *values, const float *weights, int64_t n, double share, rer_ranked *work);
+
 static inline double rer_logistic(double x)
 {
     return 1 / (1 + exp(-x));

@@ -22,12 +22,19 @@ typedef struct made_rows {
     int32_t n;
     int64_t count;
     int absent; /* class without rows, -1: none */
-    bool with_rates;
-    float value[KINDS][ROWS * MOST], right[MOST], rates[MOST * MOST];
+    bool with_rates, with_stands;
+    float value[KINDS][ROWS * MOST], stands[ROWS];
     int32_t code[ROWS];
     double bias[MOST], weight[KINDS], lambda, blur, likeness;
-    double uniform; /* u; u / (n - 1) goes to each other class */
+    double uniform;           /* u; u / (n - 1) goes to each other class, */
+    double flow[MOST * MOST]; /* [seen, true] and so much more, */
+    double kept[MOST];        /* of what A_cc is without u */
 } made_rows;
+
+/* What the kernels get of A. */
+typedef struct made_rates {
+    float bias[MOST], right[MOST], rates[MOST * MOST];
+} made_rates;
 
 static made_rows draw_rows(int32_t n, double spread, bool with_rates, int draw, uint64_t *seed)
 {
@@ -36,6 +43,7 @@ static made_rows draw_rows(int32_t n, double spread, bool with_rates, int draw, 
                       .count = draw % 4 == 0 ? 1 : 1 + (int64_t)(ROWS * made_uniform(seed)),
                       .absent = draw % 5 == 0 && n > 3 ? n / 2 : -1,
                       .with_rates = with_rates,
+                      .with_stands = draw % 3 == 1,
                       .weight = {.5 + made_uniform(seed), .25},
                       .lambda = .02 + .48 * made_uniform(seed),
                       .blur = shares[draw % 7],
@@ -45,20 +53,33 @@ static made_rows draw_rows(int32_t n, double spread, bool with_rates, int draw, 
                       .uniform = .05};
     for (int32_t k = 0; k < n; k++) {
         rows.bias[k] = k != rows.absent ? (double)(float)made_normal(seed) : -INFINITY;
-        rows.right[k] = (float)(with_rates ? .6 + .3 * made_uniform(seed) : 1 - rows.uniform);
+        rows.kept[k] = with_rates ? .65 + .3 * made_uniform(seed) : 1;
         for (int32_t c = 0; c < n; c++)
-            rows.rates[c * n + k] =
-                (float)(rows.uniform / (n - 1) + .3 * made_uniform(seed) * (made_uniform(seed) < .3));
-        rows.rates[k * n + k] = -7; /* a label's own rate is not read from there */
+            rows.flow[c * n + k] = .3 * made_uniform(seed) * (made_uniform(seed) < .3);
     }
     for (int j = 0; j < KINDS; j++)
         for (int64_t i = 0; i < rows.count * n; i++)
             rows.value[j][i] = (float)(5 + spread * made_normal(seed));
     for (int64_t i = 0; i < rows.count; i++)
+        rows.stands[i] = i % 9 == 4 ? 0 : (float)(.25 + 4 * made_uniform(seed));
+    for (int64_t i = 0; i < rows.count; i++)
         do
             rows.code[i] = (int32_t)(n * made_uniform(seed));
         while (rows.code[i] == rows.absent);
     return rows;
+}
+
+static double stands_for(const made_rows *rows, int64_t i)
+{
+    return rows->with_stands ? (double)rows->stands[i] : 1;
+}
+
+/* A_kc */
+static double rate_of(const made_rows *rows, int32_t k, int32_t c)
+{
+    if (k == c)
+        return rows->kept[c] - rows->uniform;
+    return rows->uniform / (rows->n - 1) + (rows->with_rates ? rows->flow[c * rows->n + k] : 0);
 }
 
 static plain_row row_of(const made_rows *rows, int64_t i)
@@ -69,9 +90,8 @@ static plain_row row_of(const made_rows *rows, int64_t i)
         row.z[k] = rows->bias[k];
         for (int j = 0; j < KINDS; j++)
             row.z[k] -= rows->weight[j] * (double)rows->value[j][i * n + k];
-        row.rate[k] = rows->with_rates ? (double)rows->rates[c * n + k] : rows->uniform / (n - 1);
+        row.rate[k] = rate_of(rows, k, c);
     }
-    row.rate[c] = rows->with_rates ? (double)rows->right[c] : 1 - rows->uniform;
     return row;
 }
 
@@ -80,7 +100,7 @@ static double log_q(const made_rows *rows)
     double sum = 0;
     for (int64_t i = 0; i < rows->count; i++) {
         plain_row row = row_of(rows, i);
-        sum += log(plain(&row).q);
+        sum += stands_for(rows, i) * log(plain(&row).q);
     }
     return sum;
 }
@@ -105,21 +125,26 @@ static void assert_close(const char *what, const char *kernels, const made_rows 
                  got, want);
 }
 
-static rer_channel_rows for_kernels(const made_rows *rows, float *bias)
+static rer_channel_rows for_kernels(const made_rows *rows, made_rates *made)
 {
     rer_channel_rows out = {.count = rows->count,
                             .n = rows->n,
                             .kinds = KINDS,
-                            .bias = bias,
+                            .bias = made->bias,
                             .code = rows->code,
-                            .right = rows->right,
-                            .rates = rows->with_rates ? rows->rates : NULL,
+                            .stands = rows->with_stands ? rows->stands : NULL,
+                            .right = made->right,
+                            .rates = rows->with_rates ? made->rates : NULL,
                             .uniform = rows->uniform / (rows->n - 1),
                             .sharpness = rows->lambda,
                             .blur = rows->blur,
                             .likeness = rows->likeness};
-    for (int32_t k = 0; k < rows->n; k++)
-        bias[k] = (float)rows->bias[k];
+    for (int32_t k = 0; k < rows->n; k++) {
+        made->bias[k] = (float)rows->bias[k];
+        made->right[k] = (float)rate_of(rows, k, k);
+        for (int32_t c = 0; c < rows->n; c++) /* a label's own rate is not read from there */
+            made->rates[c * rows->n + k] = c != k ? (float)rate_of(rows, k, c) : -7;
+    }
     for (int j = 0; j < KINDS; j++) {
         out.value[j] = rows->value[j];
         out.weight[j] = (float)rows->weight[j];
@@ -153,9 +178,10 @@ static void for_each_rows(void (*check)(made_rows *rows, const rer_kernels *kern
 
 static void check_slopes(made_rows *rows, const rer_kernels *kernels)
 {
-    float bias[MOST], of_bias[MOST];
+    static made_rates made;
+    float of_bias[MOST];
     const char *name = kernels->name;
-    rer_channel_rows in = for_kernels(rows, bias);
+    rer_channel_rows in = for_kernels(rows, &made);
     rer_channel_slopes slopes = {.value = 3, .bias = of_bias};
     for (int32_t k = 0; k < rows->n; k++)
         of_bias[k] = 1;
@@ -178,14 +204,59 @@ static void check_slopes(made_rows *rows, const rer_kernels *kernels)
                      rows->blur == NEARLY_ALL ? 10 : 1);
     if (rows->likeness > NOTHING)
         assert_close("slope of v", name, rows, slopes.likeness, difference(rows, &rows->likeness, 1e-6), 1);
-    if (!rows->with_rates)
-        assert_close("slope of u", name, rows, slopes.uniform, difference(rows, &rows->uniform, 1e-6), 1);
+    assert_close("slope of u", name, rows, slopes.uniform, difference(rows, &rows->uniform, 1e-6), 1);
 }
 
 static void test_slopes(void **state)
 {
     (void)state;
     for_each_rows(check_slopes);
+}
+
+/* sum of d log q / d A_kc over the rows with label c, by the formula. */
+static double pair_slope(const made_rows *rows, int32_t k, int32_t c)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < rows->count; i++) {
+        plain_row row = row_of(rows, i);
+        plain_parts parts = plain(&row);
+        if (row.code == c)
+            sum += stands_for(rows, i) * (1 - row.blur) * (1 - row.likeness) * parts.p[k] / parts.q;
+    }
+    return sum;
+}
+
+/* Slopes of A, against the formula and differences: of few classes all, of many some; u is left alone. */
+static void check_pair_slopes(made_rows *rows, const rer_kernels *kernels)
+{
+    static made_rates made;
+    static float pairs[MOST * MOST];
+    float of_bias[MOST] = {0};
+    int32_t n = rows->n, step = n > 17 ? 211 : 1;
+    rer_channel_rows in = for_kernels(rows, &made);
+    rer_channel_slopes slopes = {.uniform = 7, .bias = of_bias, .pairs = pairs};
+    if (!rows->with_rates)
+        return;
+    for (int32_t at = 0; at < n * n; at++)
+        pairs[at] = 1;
+    void *room = make_room(kernels, &in);
+    kernels->rows->slopes(&slopes, &in, room);
+    free(room);
+    assert_true(slopes.uniform == 7);
+    for (int32_t at = 0; at < n * n; at += step) {
+        int32_t k = at % n, c = at / n;
+        double got = (double)pairs[at] - 1;
+        assert_close("slope of A", kernels->name, rows, got, pair_slope(rows, k, c), .1);
+        if (at % 7 == 0 || k == c)
+            assert_close("slope of A, by differences", kernels->name, rows, got,
+                         difference(rows, k == c ? &rows->kept[c] : &rows->flow[at], 1e-6), 1);
+    }
+}
+
+static void test_pair_slopes(void **state)
+{
+    (void)state;
+    for_each_rows(check_pair_slopes);
 }
 
 static double value_of(const rer_channel_rows *in, double *slope, const rer_kernels *kernels)
@@ -202,11 +273,11 @@ static double value_of(const rer_channel_rows *in, double *slope, const rer_kern
 /* A step that no float shows moves log q all the same, by its slope: the search sees a smooth value. */
 static void check_small_steps(made_rows *rows, const rer_kernels *kernels)
 {
-    float bias[MOST];
+    static made_rates made;
     double slope, ignored, step = 1e-10;
     if (rows->blur == 0 || rows->blur == NEARLY_ALL)
         return;
-    rer_channel_rows in = for_kernels(rows, bias);
+    rer_channel_rows in = for_kernels(rows, &made);
     double before = value_of(&in, &slope, kernels);
     in.blur += step;
     double moved = (value_of(&in, &ignored, kernels) - before) / step;
@@ -220,15 +291,16 @@ static void test_small_steps(void **state)
     for_each_rows(check_small_steps);
 }
 
-/* P(true class k, clearly seen | label), and how much of it is even. */
+/* P(true class k, clearly seen | label): of all rows, how much of it is wrong, and of each row itself. */
 static void check_flows(made_rows *rows, const rer_kernels *kernels)
 {
     static float directed[ROWS * MOST];
-    float bias[MOST], totals[MOST];
+    static made_rates made;
+    float totals[MOST];
     int32_t n = rows->n;
-    double want_totals[MOST] = {0}, want_even = 0, even = rows->uniform / (n - 1);
-    rer_channel_rows in = for_kernels(rows, bias);
-    rer_channel_flows flows = {.totals = totals, .even = 2, .directed = rows->with_rates ? directed : NULL};
+    double want_totals[MOST] = {0}, want_wrong = 0;
+    rer_channel_rows in = for_kernels(rows, &made);
+    rer_channel_flows flows = {.totals = totals, .wrong = 2, .directed = rows->with_rates ? directed : NULL};
     for (int32_t k = 0; k < n; k++)
         totals[k] = 1;
     void *room = make_room(kernels, &in);
@@ -239,16 +311,17 @@ static void check_flows(made_rows *rows, const rer_kernels *kernels)
         plain_parts parts = plain(&row);
         for (int32_t k = 0; k < n; k++) {
             double clear = (1 - row.blur) * (1 - row.likeness) * parts.p[k] / parts.q;
-            want_totals[k] += clear * row.rate[k];
-            want_even += k != row.code ? clear * even : 0;
+            double flow = clear * row.rate[k], stands = stands_for(rows, i);
+            want_totals[k] += stands * flow;
+            want_wrong += k != row.code ? stands * flow : 0;
             if (rows->with_rates)
                 assert_close("directed share", kernels->name, rows, (double)directed[i * n + k],
-                             k != row.code ? clear * (row.rate[k] - even) : 0, .01);
+                             k != row.code ? flow : 0, .01);
         }
     }
     for (int32_t k = 0; k < n; k++)
         assert_close("total of a class", kernels->name, rows, (double)totals[k] - 1, want_totals[k], .1);
-    assert_close("even flows", kernels->name, rows, flows.even - 2, want_even, .01);
+    assert_close("wrong labels", kernels->name, rows, flows.wrong - 2, want_wrong, .01);
 }
 
 static void test_flows(void **state)
@@ -259,7 +332,7 @@ static void test_flows(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes), cmocka_unit_test(test_small_steps),
-                                       cmocka_unit_test(test_flows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_slopes), cmocka_unit_test(test_pair_slopes),
+                                       cmocka_unit_test(test_small_steps), cmocka_unit_test(test_flows)};
     return cmocka_run_group_tests_name("channel.rows", tests, NULL, NULL);
 }

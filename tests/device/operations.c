@@ -196,7 +196,7 @@ void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want, const
                   bool channel)
 {
     normalised all[NUMBERS] = {{0}};
-    int64_t again = 0, expected = 0, other = 0;
+    int64_t again = 0, expected = 0, other = 0, unlikely = 0;
     for (int64_t i = 0; i < of->of->N; i++) {
         const rer_reduced_row *a = &got[i], *b = &want[i];
         if (of->rows.code[i] < -1)
@@ -212,6 +212,7 @@ void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want, const
         other += a->nearest.first_class != b->nearest.first_class;
         if (!channel)
             continue;
+        unlikely += a->likely != b->likely;
         take_error(&all[SCORE], (double)a->score, (double)b->score);
         take_error(&all[TOP], (double)a->sums.top, (double)b->sums.top);
         if (a->sums.best == b->sums.best &&
@@ -231,6 +232,7 @@ void compare_rows(const rer_reduced_row *got, const rer_reduced_row *want, const
                names[i]);
     EXPECT(llabs(again - expected) <= 2 + expected / 50, "%s, rows to be done again", what);
     EXPECT(other <= 1 + of->of->N / 1000, "%s, nearest classes", what);
+    EXPECT(unlikely <= 1 + of->of->N / 1000, "%s, likeliest classes", what);
 }
 
 const rer_device_plugin *find_plugin(void)

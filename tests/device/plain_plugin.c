@@ -375,8 +375,8 @@ static void reduce_nearest(rer_reduced_row *row, const double *d2, int32_t C, in
 static void reduce_channel(rer_reduced_row *row, const double *d2, double *z, const plain_device *device, int32_t code)
 {
     const rer_device_channel *channel = &device->channel;
-    int32_t C = device->shape.C, best = -1;
-    double least = INFINITY, weight = channel->weight, rest = 0, blurred = 0, flow = 0, odds = 0;
+    int32_t C = device->shape.C, best = -1, likely = -1;
+    double least = INFINITY, weight = channel->weight, rest = 0, blurred = 0, flow = 0, odds = 0, most = 0;
     for (int32_t k = 0; k < C; k++)
         least = d2[k] < least ? d2[k] : least;
     if (channel->whole && channel->edge > 0 && least > channel->edge)
@@ -391,7 +391,12 @@ static void reduce_channel(rer_reduced_row *row, const double *d2, double *z, co
             double e = exp(z[k] - z[best]);
             rest += k != best ? e : 0;
             blurred += exp(channel->sharpness * fmax(z[k] - z[best], -1e4));
-            flow += channel->rates != NULL && code >= 0 ? (double)channel->rates[code * C + k] * e : 0;
+            double way = channel->rates != NULL && code >= 0 ? (double)channel->rates[code * C + k] * e : 0;
+            flow += way;
+            if (way > most) {
+                most = way;
+                likely = k;
+            }
         }
     double all = rest + 1 + (code >= 0 ? exp(fmin(z[code] - z[best], 700)) : 0);
     for (int32_t k = 0; code >= 0 && channel->whole && k < C; k++)
@@ -401,6 +406,7 @@ static void reduce_channel(rer_reduced_row *row, const double *d2, double *z, co
         }
     row->sums = (rer_channel_sums){(float)z[best], best, rest, blurred, flow};
     row->odds = odds;
+    row->likely = likely >= 0 && most > (double)channel->rates[code * C + best] ? likely : best;
     row->score = code >= 0 ? (float)z[code] : -INFINITY;
 }
 

@@ -124,10 +124,10 @@ def model(arrays, **changed):
     for name, (dtype, shape, content) in arrays.items():
         entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
         data += content
-    metadata = {"format": "rer model 6", "reconstructor": "centroid", "normalize": "whiten",
+    metadata = {"format": "rer model 7", "reconstructor": "centroid", "normalize": "whiten",
                 "channel.weight": "0.1", "channel.edge": "9", "channel.blur": "0.02", "channel.sharpness": "0.2",
-                "channel.likeness": "0", "channel.uniform": "0.01", "channel.all_right": "0.2",
-                "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
+                "channel.likeness": "0", "channel.uniform": "0.01", "channel.confusion": "0.3", "channel.all_right": "0.2",
+                "channel.confused": "0", "channel.pairs": "0", "shrinkage": "0.1", "rows": "10", "features": "3", "class_names": '["a","b"]',
                 "usual": "0", "usual.tail": "0",
                 "centroid.weight": "0.1", "centroid.in_double": "0"}
     header = json.dumps({"__metadata__": {**metadata, **changed}, **entries}).encode()
@@ -153,6 +153,10 @@ pairs = {"channel.counts": ("F64", [2, 2], doubles(0, 1, 1, 0)), "channel.totals
 put("model", "pairs", model({**centroid, **pairs}, **{"channel.pairs": "1"}))
 put("model", "no_counts", model({**centroid, **pairs, "channel.totals": ("F64", [2], doubles(0, 7))},
                                 **{"channel.pairs": "1"}))
+alike = {"channel.alike": ("F32", [2, 2], struct.pack("<4f", 0, 1, 1, 0))}
+put("model", "confused", model({**centroid, **alike}, **{"channel.confused": "1"}))
+put("model", "alike_beyond", model({**centroid, "channel.alike": ("F32", [2, 2], struct.pack("<4f", 0, 1, 2, 0))},
+                                   **{"channel.confused": "1"}))
 usual = {"usual.center": ("F64", [2], doubles(0, 1)), "usual.spread": ("F64", [2], doubles(.5, 1)),
          "usual.removed": ("F32", [3], struct.pack("<3f", -2, -1, -1))}
 put("model", "usual", model({**centroid, **usual}, usual="1"))

@@ -152,7 +152,7 @@ static double share_wrong(const rer_result *result, double factor)
 static void check_noise_rate(const rer_result *result)
 {
     const rer_summary *summary = &result->summary;
-    static const double factor[] = {.25, 1, 4};
+    static const double factor[] = {.2, 1, 5};
     double got[] = {summary->noise_low, summary->noise_rate, summary->noise_high};
     for (int i = 0; i < 3; i++) {
         double want = share_wrong(result, factor[i]);

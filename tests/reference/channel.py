@@ -1,12 +1,14 @@
 """The noise channel of src/channel/channel.c as its head comment has it, plainly and in double, and the likeliest one
 by scipy: nothing of how the C code searches.
 
-Letters as there: evidence E_j [N, C], labels y [N], log_n [C]; t_j, lambda, e, v, u, beta [C], A [C true, C seen]."""
+Letters as there: evidence E_j [N, C], labels y [N], log_n [C]; t_j, lambda, e, v, u, kappa, beta [C],
+A and S [C true, C seen]."""
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-FEW, FEW_BLUR, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 6, 1e-5, .01, 4, 5000
+FEW, FEW_BLUR, LEAST_U, LEAST_RIGHT, UNSURE, SAMPLE = 10, 6, 1e-5, .01, 5, 5000
+TO_CONFUSE, PAIRS_MOST, BEGIN_CONFUSION, FLOOR = 100, 1024, .3, .01
 
 
 def softmax(z):
@@ -14,16 +16,41 @@ def softmax(z):
     return p / p.sum(1, keepdims=True)
 
 
-class Channel:
-    """Numbers of a channel; flows: {(true, seen): rate}, what goes one way from class to class."""
+def typical_rows(E, y, C, stands=None):
+    """[kinds, C true, C seen]: mean evidence of the rows with each label."""
+    own = np.eye(C)[y] * (np.ones(len(y)) if stands is None else stands)[:, None]
+    return np.array([own.T @ e / np.maximum(own.sum(0), 1)[:, None] for e in E])
 
-    def __init__(self, t, lam, e, v, u, beta, flows=()):
+
+def confusion(t, beta, kappa, log_n, typical):
+    """(z, s): scores of each label's typical row, and with which class a label that is wrong in any way is seen."""
+    z = log_n + beta - np.tensordot(t, typical, 1)
+    of_others = kappa * z
+    np.fill_diagonal(of_others, -np.inf)
+    return z, softmax(of_others)
+
+
+def with_floor(s):
+    """One in a hundred such labels is any other class."""
+    return (1 - FLOOR) * s + FLOOR / (len(s) - 1) * (1 - np.eye(len(s)))
+
+
+class Channel:
+    """Numbers of a channel; flows: {(true, seen): rate}, what goes one way from class to class. kappa None: labels that
+    are wrong in any way are any class; else alike is S, which confuse makes."""
+
+    def __init__(self, t, lam, e, v, u, beta, flows=(), kappa=None, alike=None):
         self.t, self.lam, self.e, self.v, self.u = np.atleast_1d(np.asarray(t, float)), lam, e, v, u
-        self.beta, self.flows = np.asarray(beta, float), dict(flows)
+        self.beta, self.flows, self.kappa, self.alike = np.asarray(beta, float), dict(flows), kappa, alike
+
+    def confuse(self, log_n, typical):
+        if self.kappa is not None and typical is not None:
+            self.alike = with_floor(confusion(self.t, self.beta, self.kappa, log_n, typical)[1])
+        return self
 
     def rates(self):
         C = len(self.beta)
-        A = np.full((C, C), self.u / (C - 1))
+        A = np.full((C, C), self.u / (C - 1)) if self.alike is None else self.u * self.alike
         for (k, c), rate in self.flows.items():
             A[k, c] += rate
         leaving = [self.u + sum(r for (k, _), r in self.flows.items() if k == true) for true in range(C)]
@@ -47,7 +74,7 @@ class Channel:
         without, top = 1 - p, p.argmax(1)
         others = p.copy()
         others[i, top] = 0
-        without[i, top] = np.maximum(others.sum(1), 1e-300)  # where it has nearly everything, 1 - p cancels
+        without[i, top] = np.maximum(others.sum(1), 1e-100)  # where it has nearly everything, 1 - p cancels
         odds = p / without
         odds[i, y] = 0
         A = self.rates()[:, y].T
@@ -85,26 +112,36 @@ class Channel:
 # ---- the objective of src/channel/fit.c and its slope ------------------------------------------
 
 class Problem:
-    """Variables: log t_j, logit 2 lambda, logit e, logit 2 v, beta [C], log u, log rates of the flows that are named."""
+    """Variables: log t_j, logit 2 lambda, logit e, logit 2 v, beta [C], log u, log rates of the flows that are named,
+    logit 2 kappa where classes are confused: None: where there are enough rows. stands [N]: rows that each is there for.
+    alike: S that is known and stays."""
 
-    def __init__(self, E, y, log_n, flows=()):
+    def __init__(self, E, y, log_n, flows=(), confused=None, stands=None, alike=None):
         self.E, self.y, self.log_n = [np.asarray(e, float) for e in E], np.asarray(y), np.asarray(log_n, float)
-        self.flows, self.C, self.kinds = list(flows), len(log_n), len(E)
+        self.flows, self.C, self.kinds, self.alike = list(flows), len(log_n), len(E), alike
+        self.stands = np.ones(len(self.y)) if stands is None else np.asarray(stands, float)
+        if confused is None:
+            confused = len(self.y) >= TO_CONFUSE * self.C and self.C <= PAIRS_MOST
+        self.typical = typical_rows(self.E, self.y, self.C, self.stands) if confused and alike is None else None
 
     def pack(self, channel):
         rates = [np.log(max(channel.flows.get(pair, 0), 1e-6)) for pair in self.flows]
+        kappa = BEGIN_CONFUSION if channel.kappa is None else channel.kappa
         return np.r_[np.log(channel.t), logit(2 * channel.lam), logit(channel.e), logit(2 * channel.v), channel.beta,
-                     np.log(max(channel.u, LEAST_U)), rates]
+                     np.log(max(channel.u, LEAST_U)), rates, [] if self.typical is None else [logit(2 * kappa)]]
 
     def unpack(self, x):
         j, C = self.kinds, self.C
-        rates = np.exp(x[j + 4 + C:])
-        return Channel(t=np.exp(x[:j]), lam=expit(x[j]) / 2, e=expit(x[j + 1]), v=expit(x[j + 2]) / 2,
-                       u=np.exp(x[j + 3 + C]), beta=x[j + 3:j + 3 + C], flows=zip(self.flows, rates))
+        rates = np.exp(x[j + 4 + C:j + 4 + C + len(self.flows)])
+        channel = Channel(t=np.exp(x[:j]), lam=expit(x[j]) / 2, e=expit(x[j + 1]), v=expit(x[j + 2]) / 2,
+                          u=np.exp(x[j + 3 + C]), beta=x[j + 3:j + 3 + C], flows=zip(self.flows, rates),
+                          kappa=None if self.typical is None else expit(x[-1]) / 2, alike=self.alike)
+        return channel.confuse(self.log_n, self.typical)
 
     def bounds(self):
         return [(None, None)] * self.kinds + [(-20, 20)] * 3 + [(None, None)] * self.C + \
-            [(np.log(LEAST_U), np.log(.9))] + [(np.log(1e-6), np.log(.9))] * len(self.flows)
+            [(np.log(LEAST_U), np.log(.9))] + [(np.log(1e-6), np.log(.9))] * len(self.flows) + \
+            [(-20, 20)] * (self.typical is not None)
 
     def __call__(self, x):
         """- log likelihood and log priors, and the slope"""
@@ -112,24 +149,32 @@ class Problem:
         i = np.arange(len(y))
         z, p, b, without, G, S, A, q = c.parts(self.E, y, self.log_n)
         pc, bc = p[i, y], b[i, y]
-        clear, alike = (1 - c.e) * (1 - c.v) / q, (1 - c.e) * c.v / q
+        each = self.stands / q
+        clear, alike = (1 - c.e) * (1 - c.v) * each, (1 - c.e) * c.v * each
         own = np.zeros_like(p)
         own[i, y] = 1
         by_p = np.where(own > 0, G[:, None], pc[:, None] / without ** 2)  # d (p_c G) / d p
-        slope = clear[:, None] * p * (A - S[:, None]) + (c.e * bc * c.lam / q)[:, None] * (own - b) \
+        slope = clear[:, None] * p * (A - S[:, None]) + (c.e * bc * c.lam * each)[:, None] * (own - b) \
             + alike[:, None] * p * (by_p - (p * by_p).sum(1, keepdims=True))
         out = np.zeros(len(x))
         out[:j] = [-t * (slope * e).sum() for t, e in zip(c.t, self.E)]
-        out[j] = (c.e * bc / q * (z[i, y] - (b * z).sum(1))).sum() * c.lam * (1 - 2 * c.lam)
-        out[j + 1] = ((bc - (1 - c.v) * S - c.v * pc * G) / q).sum() * c.e * (1 - c.e)
-        out[j + 2] = ((1 - c.e) * (pc * G - S) / q).sum() * c.v * (1 - 2 * c.v)
+        out[j] = (c.e * bc * each * (z[i, y] - (b * z).sum(1))).sum() * c.lam * (1 - 2 * c.lam)
+        out[j + 1] = ((bc - (1 - c.v) * S - c.v * pc * G) * each).sum() * c.e * (1 - c.e)
+        out[j + 2] = ((1 - c.e) * (pc * G - S) * each).sum() * c.v * (1 - 2 * c.v)
         out[j + 3:j + 3 + C] = slope.sum(0)
-        held = c.rates().diagonal() <= LEAST_RIGHT
-        out[j + 3 + C] = c.u * (clear * ((1 - pc) / (C - 1) - np.where(held[y], 0, pc))).sum()
+        by_A, free = (clear[:, None] * p).T @ own, c.rates().diagonal() > LEAST_RIGHT  # d log q / d A [true, seen]
+        alike_with = c.alike if c.alike is not None else (1 - np.eye(C)) / (C - 1)
+        of_right = free * by_A.diagonal()
+        out[j + 3 + C] = c.u * ((alike_with * by_A).sum() - of_right.sum())
         for at, (k, seen) in enumerate(self.flows):
-            gain = (clear * p[:, k])[y == seen].sum() - (0 if held[k] else (clear * p[:, k])[y == k].sum())
-            out[j + 4 + C + at] = c.flows[k, seen] * gain
-        # priors: beta ~ N(0, 1), e ~ Beta(1, 6), v ~ Beta(1, 10), 2 lambda ~ Beta(1, 1), in logits; u ~ Beta(1, 10);
+            out[j + 4 + C + at] = c.flows[k, seen] * (by_A[k, seen] - of_right[k])
+        if self.typical is not None:
+            of_typical, s = confusion(c.t, c.beta, c.kappa, self.log_n, self.typical)
+            by_kz = c.u * (1 - FLOOR) * s * (by_A - (s * by_A).sum(1, keepdims=True))  # d / d (kappa z)
+            out[-1] = (by_kz * of_typical).sum() * c.kappa * (1 - 2 * c.kappa)
+            out[j + 3:j + 3 + C] += c.kappa * by_kz.sum(0)
+            out[:j] -= c.t * c.kappa * (by_kz * self.typical).sum((1, 2))
+        # priors: beta ~ N(0, 1), e ~ Beta(1, 6), v and u ~ Beta(1, 10), 2 lambda and 2 kappa ~ Beta(1, 1), in logits;
         # 2 log 2t ~ Cauchy(0, 1) of squared errors alone
         two = 2 * c.lam
         prior = np.log(two) + np.log1p(-two) - (c.beta ** 2).sum() / 2
@@ -138,13 +183,16 @@ class Problem:
             prior -= np.log1p(away ** 2)
             out[0] -= 4 * away / (1 + away ** 2)
         out[j] += 1 - 2 * two
+        if self.typical is not None:
+            prior += np.log(2 * c.kappa) + np.log1p(-2 * c.kappa)
+            out[-1] += 1 - 4 * c.kappa
         for at, share, few, step in ((j + 1, c.e, FEW_BLUR, 1 - c.e), (j + 2, c.v, FEW, 1 - 2 * c.v)):
             prior += np.log(share) + few * np.log1p(-share)
             out[at] += step * (1 - few * share / (1 - share))
-        prior += (FEW - 1) * np.log1p(-c.u)
-        out[j + 3 + C] -= (FEW - 1) * c.u / (1 - c.u)
+        prior += np.log(c.u) + FEW * np.log1p(-c.u)
+        out[j + 3 + C] += 1 - FEW * c.u / (1 - c.u)
         out[j + 3:j + 3 + C] -= c.beta
-        return -np.log(q).sum() - prior, -out
+        return -(self.stands * np.log(q)).sum() - prior, -out
 
     def unit(self):
         """t at which the two nearest classes of a median row are a nat apart, for the first evidence."""
@@ -177,9 +225,10 @@ class Problem:
 
 
 def share_priors(channel):
-    """- log of the priors of lambda, e, v and u, as in Problem"""
+    """- log of the priors of lambda, kappa, e, v and u, as in Problem"""
     beta = lambda share, few: -np.log(share) - few * np.log1p(-share)
-    return beta(2 * channel.lam, 1) + beta(channel.e, FEW_BLUR) + beta(channel.v, FEW) - (FEW - 1) * np.log1p(-channel.u)
+    confused = beta(2 * channel.kappa, 1) if channel.kappa is not None else 0
+    return beta(2 * channel.lam, 1) + beta(channel.e, FEW_BLUR) + beta(channel.v, FEW) + beta(channel.u, FEW) + confused
 
 
 def all_right(E, y, log_n, channel):
@@ -191,8 +240,9 @@ def all_right(E, y, log_n, channel):
         gaussian = np.log1p((2 * (x[0] + np.log(2))) ** 2) if len(E) == 1 else 0
         return gaussian - np.log((1 - LEAST_U) * p[i, y] + LEAST_U / (C - 1) * (1 - p[i, y])).sum() + (x[len(E):] ** 2).sum() / 2
 
-    with_mistakes = Problem(E, y, log_n, channel.flows)
-    with_mistakes = with_mistakes(with_mistakes.pack(channel))[0] - share_priors(channel)
+    problem = Problem(E, y, log_n, channel.flows)
+    x = problem.pack(channel)
+    with_mistakes = problem(x)[0] - share_priors(problem.unpack(x))
     without = min(minimize(nobody_errs, np.r_[np.log(scale * channel.t), np.zeros(C)]).fun for scale in (.3, 1))
     return expit(with_mistakes - without)
 

@@ -157,9 +157,12 @@ class AgainstNumpy(unittest.TestCase):
         if number("pairs"):
             counts, totals = array("channel.counts").reshape(C, C), array("channel.totals")
             flows = {(k, c): counts[c, k] / max(totals[k], 1) for c in range(C) for k in range(C) if counts[c, k] > 0}
+        confused = number("confused")
+        alike = array("channel.alike").reshape(C, C).T.astype(float) if confused else None
         log_n = np.log(array("class_sizes").astype("f4"))
         return channel.Channel(number("weight"), number("sharpness"), number("blur"), number("likeness"),
-                               number("uniform"), array("channel.bias").astype(float) - log_n, flows), \
+                               number("uniform"), array("channel.bias").astype(float) - log_n, flows,
+                               number("confusion") if confused else None, alike), \
             number("edge"), number("all_right"), log_n
 
     def check_channel(self, move, **how):
@@ -190,7 +193,7 @@ class AgainstNumpy(unittest.TestCase):
         self.assertLess(np.abs(scored - wrong).max(), .001)
         got = np.array([float(r["mistakenness"]) for r in rows])
         self.near("noise rate", [summary["noise_rate"]], [got.mean()], 1e-4)
-        for name, factor in (("noise_low", 1 / 4), ("noise_high", 4)):
+        for name, factor in (("noise_low", 1 / 5), ("noise_high", 5)):
             odds = factor * got / (1 - np.minimum(got, 1 - 1e-12))
             counts = (odds > 1) | (factor > 1)
             self.near(name, [summary[name]], [np.mean(counts * odds / (1 + odds))], 1e-3)

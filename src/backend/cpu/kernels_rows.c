@@ -149,8 +149,9 @@ typedef struct batch {
     wide *rate;                     /* [n] A_k, NULL: the same for all but the own class */
     wide *e, *f, *h;                /* [n] */
     wide *sum;                      /* [n] of what all batches give */
+    float *of_row;                  /* [LANES, n], where there are rates */
     int32_t code[LANES], best[LANES];
-    wide live; /* 1, or 0 */
+    wide stands; /* rows that each stands for, or 0 */
     wide right, top;
     wide own, below;   /* e_c, z_c - top */
     wide Z, F, rest;   /* rest: Z without the best class */
@@ -161,7 +162,7 @@ typedef struct batch {
 
 static int64_t room_for(const rer_channel_rows *rows)
 {
-    return (rows->kinds + (rows->rates != NULL) + 4) * rows->n * (int64_t)sizeof(wide);
+    return (rows->kinds + 2 * (rows->rates != NULL) + 4) * rows->n * (int64_t)sizeof(wide);
 }
 
 static wide *take(wide **room, int64_t n)
@@ -179,6 +180,7 @@ static void begin(batch *at, const rer_channel_rows *rows, void *room)
     for (int j = 0; j < rows->kinds; j++)
         at->value[j] = take(&left, n);
     at->rate = rows->rates != NULL ? take(&left, n) : NULL;
+    at->of_row = rows->rates != NULL ? (float *)take(&left, n) : NULL;
     at->e = take(&left, n);
     at->f = take(&left, n);
     at->h = take(&left, n);
@@ -195,7 +197,7 @@ static void load(batch *at, const rer_channel_rows *rows, int64_t first)
     for (int l = 0; l < LANES; l++) {
         place[l] = first + (l < at->count ? l : at->count - 1);
         at->code[l] = rows->code[place[l]];
-        at->live[l] = l < at->count ? 1 : 0;
+        at->stands[l] = l >= at->count ? 0 : rows->stands != NULL ? rows->stands[place[l]] : 1;
         at->right[l] = rows->right[at->code[l]];
     }
     for (int j = 0; j < rows->kinds; j++) {
@@ -329,9 +331,14 @@ static double add_logs(const batch *at, const rer_channel_rows *rows)
         double product = 1;
         for (int i = l; i < l + 4 && i < at->count; i++) {
             double clear = (1 - v) * (double)at->S[i] + v * (double)at->pG[i];
-            product *= fmax((1 - e) * clear + e * (double)at->b[i], (double)LEAST);
+            double q = fmax((1 - e) * clear + e * (double)at->b[i], (double)LEAST);
+            if (rows->stands == NULL)
+                product *= q;
+            else
+                sum += (double)at->stands[i] * log(q);
         }
-        sum += log(product);
+        if (rows->stands == NULL)
+            sum += log(product);
     }
     return sum;
 }
@@ -377,6 +384,23 @@ static void add_score_slopes(rer_channel_slopes *sums, batch *at, const rer_chan
     }
 }
 
+/* d log q / d A_k = (1 - e)(1 - v) p_k / q of each row, to those of its label. It takes h. */
+static void add_pair_slopes(float *pairs, batch *at, wide clear, int64_t n)
+{
+    wide by_rate = clear / at->Z;
+    for (int64_t k = 0; k < n; k++)
+        at->h[k] = by_rate * at->e[k];
+    put(at->h, at->code, by_rate * at->own);
+    put(at->h, at->best, by_rate);
+    from_lanes(at->of_row, at->count, at->h, n);
+    for (int64_t l = 0; l < at->count; l++) {
+        float *restrict of_label = pairs + at->code[l] * n;
+        const float *restrict slope = at->of_row + l * n;
+        for (int64_t k = 0; k < n; k++)
+            of_label[k] += slope[k];
+    }
+}
+
 static void slopes(rer_channel_slopes *sums, const rer_channel_rows *rows, void *room)
 {
     batch at;
@@ -386,13 +410,15 @@ static void slopes(rer_channel_slopes *sums, const rer_channel_rows *rows, void 
     for (int64_t i = 0; i < rows->count; i += LANES) {
         load(&at, rows, i);
         take_apart(&at, rows);
-        wide inverse = at.live / at.q, clear = by_clear * inverse, seen = (float)e * at.b * inverse;
+        wide inverse = at.stands / at.q, clear = by_clear * inverse, seen = (float)e * at.b * inverse;
         add_score_slopes(sums, &at, rows, clear, by_alike * inverse, seen);
         sums->value += add_logs(&at, rows);
         sums->sharpness += add_lanes(seen * (at.below - at.tilt));
         sums->blur += add_lanes((at.b - (float)(1 - v) * at.S - (float)v * at.pG) * inverse);
         sums->likeness += add_lanes((float)(1 - e) * (at.pG - at.S) * inverse);
-        if (rows->n > 1)
+        if (sums->pairs != NULL)
+            add_pair_slopes(sums->pairs, &at, clear, rows->n);
+        else if (rows->n > 1)
             sums->uniform += add_lanes(clear * ((1 - at.p) / (float)(rows->n - 1) - at.p));
     }
     for (int64_t k = 0; k < rows->n; k++)
@@ -401,23 +427,26 @@ static void slopes(rer_channel_slopes *sums, const rer_channel_rows *rows, void 
 
 /* ---- flows -------------------------------------------------------------------------------- */
 
-/* P(k, clearly seen | label) into at->sum; what of it went one way from class to class is left in h. */
-static void add_flows(batch *at, const rer_channel_rows *rows, wide clear)
+/* P(k, clearly seen | label) into at->sum; with rates that of other classes than the label's is left in h. */
+static wide add_flows(batch *at, const rer_channel_rows *rows, wide clear)
 {
-    wide by_e = clear / at->Z, uniform = all_of((float)rows->uniform);
+    wide by_e = clear / at->Z, uniform = all_of((float)rows->uniform), wrong = {0};
+    wide by_row = by_e * at->stands;
     put(at->e, at->best, all_of(1));
     if (at->rate == NULL) {
         for (int32_t k = 0; k < rows->n; k++)
-            at->sum[k] += by_e * uniform * at->e[k];
-        put(at->sum, at->code, of_class(at->sum, at->code) + by_e * (at->right - uniform) * at->own);
-        return;
+            at->sum[k] += by_row * uniform * at->e[k];
+        put(at->sum, at->code, of_class(at->sum, at->code) + by_row * (at->right - uniform) * at->own);
+        return clear * at->stands * uniform * (1 - at->p);
     }
     for (int32_t k = 0; k < rows->n; k++) {
-        wide share = by_e * at->e[k];
-        at->sum[k] += share * at->rate[k];
-        at->h[k] = share * (at->rate[k] - uniform);
+        at->h[k] = by_e * at->e[k] * at->rate[k];
+        at->sum[k] += at->stands * at->h[k];
     }
     put(at->h, at->code, all_of(0));
+    for (int32_t k = 0; k < rows->n; k++)
+        wrong += at->h[k];
+    return at->stands * wrong;
 }
 
 static void flows(rer_channel_flows *out, const rer_channel_rows *rows, void *room)
@@ -428,10 +457,9 @@ static void flows(rer_channel_flows *out, const rer_channel_rows *rows, void *ro
     for (int64_t i = 0; i < rows->count; i += LANES) {
         load(&at, rows, i);
         take_apart(&at, rows);
-        wide clear = clearly * at.live / at.q;
-        add_flows(&at, rows, clear);
-        out->even += add_lanes(clear * (float)rows->uniform * (1 - at.p));
-        if (at.rate != NULL)
+        wide clear = clearly / at.q;
+        out->wrong += add_lanes(add_flows(&at, rows, clear));
+        if (out->directed != NULL)
             from_lanes(out->directed + i * rows->n, at.count, at.h, rows->n);
     }
     for (int64_t k = 0; k < rows->n; k++)

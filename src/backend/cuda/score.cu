@@ -264,6 +264,19 @@ static __device__ float reduce_errors(rer_reduced_row *row, float *d2, const Red
     return least_of_warp(least);
 }
 
+/* Of all lanes' values the highest, and its class; of equals the first. A lane that has none says INT32_MAX. */
+static __device__ void take_highest(float *value, int32_t *k)
+{
+    for (int step = WARP / 2; step > 0; step /= 2) {
+        float other = __shfl_xor_sync(~0u, *value, step);
+        int32_t at = __shfl_xor_sync(~0u, *k, step);
+        if (at != INT32_MAX && (*k == INT32_MAX || other > *value || (other == *value && at < *k))) {
+            *value = other;
+            *k = at;
+        }
+    }
+}
+
 /* d2 [C] becomes z, then exp(z - top). */
 static __device__ void reduce_channel(rer_reduced_row *row, float *d2, const Reduction &from, int32_t code, float least,
                                       int lane)
@@ -279,16 +292,10 @@ static __device__ void reduce_channel(rer_reduced_row *row, float *d2, const Red
             best = k;
         }
     }
-    for (int step = WARP / 2; step > 0; step /= 2) {
-        float other = __shfl_xor_sync(~0u, top, step);
-        int32_t at = __shfl_xor_sync(~0u, best, step);
-        if (at != INT32_MAX && (best == INT32_MAX || other > top || (other == top && at < best))) {
-            top = other;
-            best = at;
-        }
-    }
+    take_highest(&top, &best);
     __syncwarp();
-    float score = code >= 0 ? d2[code] : -INFINITY, rest = 0, blurred = 0, flow = 0;
+    float score = code >= 0 ? d2[code] : -INFINITY, rest = 0, blurred = 0, flow = 0, most = -INFINITY;
+    int32_t likely = INT32_MAX;
     const float *rates = from.rates != NULL && code >= 0 ? from.rates + (int64_t)code * from.C : NULL;
     __syncwarp();
     for (int32_t k = lane; k < from.C; k += WARP) {
@@ -296,12 +303,19 @@ static __device__ void reduce_channel(rer_reduced_row *row, float *d2, const Red
         d2[k] = e;
         rest += k == best ? 0 : e;
         blurred += quick_exp(from.sharpness * fmaxf(below, DEEPEST));
-        flow += rates != NULL ? rates[k] * e : 0;
+        float way = rates != NULL && k != code ? rates[k] * e : -INFINITY;
+        flow += way > 0 ? way : 0;
+        if (way > most) {
+            most = way;
+            likely = k;
+        }
     }
+    take_highest(&most, &likely);
     double others = sum_of_warp((double)rest);
     row->sums = rer_channel_sums{top, best, others, sum_of_warp((double)blurred), sum_of_warp((double)flow)};
     row->score = score;
     row->odds = 0;
+    row->likely = rates != NULL && best < from.C && most > rates[best] ? likely : best;
     row->again = row->again || !(top > -INFINITY);
     if (!from.whole || code < 0)
         return;
