@@ -1,6 +1,6 @@
 /* How the time of rer_analyze grows: with N (slope of log time over log N) and with C (the share of
  * the variance that a + b C explains). Opening the file is included. What is found from a sample of
- * at most 5,000 rows (the shrinkage, the noise channel) does not grow with N: the slope is taken where
+ * at most 10,000 rows (the shrinkage, the noise channel) does not grow with N: the slope is taken where
  * that constant, a tenth of a second, is small against the rest. */
 #include "bench.h"
 
