@@ -18,9 +18,9 @@
  * CIFAR-10N worse, .33 would be called wrong and AUROC be .956, .973 so.)
  *
  * Priors are worth one label of each kind, and one unit of beta for each class:
- *   beta_k ~ N(0, 1);  e ~ Beta(1, 6), v ~ Beta(1, 10);  2 lambda, 2 kappa ~ Beta(1, 1), the most likely logit of each. One label
- *   in eleven is wrong by likeness, then, in the mean, and as many by a blurred reading, which hits the true class by
- *   chance: 63 % of such readings are wrong in the mean of CIFAR-10N's five files, and 1/7 x .63 = 1/11. (With Beta(1,
+ *   beta_k ~ N(0, 1);  e ~ Beta(1, 6), v and u ~ Beta(1, 10);  2 lambda, 2 kappa ~ Beta(1, 1), the most likely logit of
+ *   each. One label in eleven is wrong by likeness, then, in the mean, and as many by a blurred reading, which hits the
+ *   true class by chance: 63 % of such readings are wrong in the mean of CIFAR-10N's five files, and 1/7 x .63 = 1/11. (With Beta(1,
  *   10) for e, too, people's mistakes are undercounted: by .034, .031 and .023 of the labels in random1 to 3, by .027,
  *   .029 and .017 with 6; of Fashion-MNIST 709 are expected, 871 with 6; a judge counts 1,580. No planted cell moves.
  *   4, 5 and 6 were tried on these same sets, which are no independent proof: with 4 and 5 the promise for Fashion-MNIST's
