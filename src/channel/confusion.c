@@ -93,7 +93,7 @@ double rer_channel_largest_confusion(const rer_channel *channel, int64_t *place)
     return (double)channel->alike[at];
 }
 
-/* by_z [C], what the objective gains by a unit of each score of class k, goes on to beta and t. */
+/* by_z, the slope of the objective by z_kc, goes on to those by beta and t. */
 static void pass_on(rer_channel_search *fit, int64_t k, int64_t c, double by_z)
 {
     int64_t C = fit->channel->C;

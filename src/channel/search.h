@@ -83,7 +83,8 @@ rer_status rer_channel_climb(rer_channel_search *fit, int steps, rer_error *erro
 /* - log of the priors of the shares e, v, u and of lambda. */
 double rer_channel_share_priors(const rer_channel *channel, bool pairs);
 
-/* sample.c. How many rows those that are sampled stand for; and some of them, evenly spread, in memory of their own. */
+/* sample.c. How many rows those that are sampled stand for; and some of them, of each class its share, in memory of
+ * their own. */
 double rer_channel_stands(const rer_channel_sample *sample);
 typedef struct rer_channel_some {
     rer_channel_sample sample;
